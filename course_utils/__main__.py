@@ -1,0 +1,168 @@
+"""The command line behind `run.sh`."""
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from course_utils import demos, notebooks, places
+from course_utils.launch import InputError
+
+DEMO_TIMEOUT = 600.0  # seconds
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that says in one sentence what is wrong."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the sentence and end with status 2."""
+        self.exit(2, f"run.sh: {message}\n")
+
+
+def parser() -> Parser:
+    """The commands and their options."""
+    top = Parser(prog="./run.sh", description=__doc__, allow_abbrev=False)
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def command(name: str, about: str, **options: object) -> argparse.ArgumentParser:
+        return commands.add_parser(
+            name, help=about, description=about, allow_abbrev=False, **options
+        )
+
+    command("list", "list the demos")
+    demo = command("demo", "run a demo, then its proofs", add_help=False)
+    demo.add_argument("name")
+    demo.add_argument("--nproc-per-node", "-n", type=whole_number, metavar="N", help="ranks")
+    demo.add_argument("--timeout", type=float, default=DEMO_TIMEOUT, help="seconds in all")
+    demo.add_argument("--stall", type=float, default=30.0, help="seconds without a sign of life")
+    demo.add_argument("--nnodes", type=whole_number, default=1, help="machines")
+    demo.add_argument("--rdzv-endpoint", metavar="HOST:PORT", help="where they meet")
+    command("doctor", "check this machine, and say what to mend")
+    bench = command("bench", "run the benchmarks, as tables and JSON")
+    bench.add_argument("name", nargs="?")
+    command("extract", "write every worker file of every notebook into workers/")
+    command("clean", "remove workers/, run folders and caches")
+    execute = command("execute", "re-execute notebooks from a clean kernel, for contributors")
+    execute.add_argument("notebook", nargs="+", type=Path)
+    # These are run.sh's own; they stand here to be listed.
+    command("setup", "make the environment, and nothing else")
+    command("lab", "start JupyterLab on this machine's loopback")
+    command("test", "run the tests; arguments go to pytest")
+    return top
+
+
+def whole_number(text: str) -> int:
+    """`text` as a whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Carry out one command; return the exit status."""
+    options, rest = parser().parse_known_args(arguments)
+    if rest and options.command != "demo":
+        parser().error(f"{options.command} has no option {rest[0]}")
+    try:
+        return COMMANDS[options.command](options, rest)
+    except InputError as error:
+        print(f"run.sh: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\ninterrupted; no rank is left running", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # as with `| head`: what is still to be flushed has nowhere to go
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+
+
+def list_(options: argparse.Namespace, rest: list[str]) -> int:
+    """`list`: the demos, one line each."""
+    found = demos.find_all()
+    width = max(map(len, found), default=0)
+    for demo in found.values():
+        print(f"{demo.name.ljust(width)}   {demo.notebook[:2]}   {demo.about}")
+    return 0
+
+
+def demo(options: argparse.Namespace, rest: list[str]) -> int:
+    """`demo NAME`: run it."""
+    found = demos.find(options.name)
+    demos.options_of(found, rest)
+    went_well = demos.run(
+        found,
+        rest,
+        options.nproc_per_node,
+        timeout=options.timeout,
+        stall=options.stall,
+        nnodes=options.nnodes,
+        rdzv_endpoint=options.rdzv_endpoint,
+    )
+    return 0 if went_well else 1
+
+
+def doctor(options: argparse.Namespace, rest: list[str]) -> int:
+    """`doctor`: check the machine."""
+    from course_utils.doctor import doctor as examine
+
+    return examine()
+
+
+def bench(options: argparse.Namespace, rest: list[str]) -> int:
+    """`bench [NAME]`: run the benchmarks."""
+    sys.path.insert(0, str(places.ROOT))
+    from benchmarks import run
+
+    return run(options.name)
+
+
+def extract(options: argparse.Namespace, rest: list[str]) -> int:
+    """`extract`: write every worker file."""
+    sources = notebooks.sources()
+    for name in sources:
+        notebooks.write_missing(name)
+    print(
+        f"workers/ holds the {len(sources)} worker files of the notebooks; changed ones were kept"
+    )
+    return 0
+
+
+def clean(options: argparse.Namespace, rest: list[str]) -> int:
+    """`clean`: remove what runs left behind."""
+    removed = [places.home() / "workers", places.home() / ".runs"]
+    removed += [places.ROOT / name for name in (".pytest_cache", ".ruff_cache")]
+    for folder in ("course_utils", "tests", "benchmarks", "notebooks"):
+        for pattern in ("__pycache__", ".ipynb_checkpoints"):
+            removed += (places.ROOT / folder).rglob(pattern)
+    for path in removed:
+        shutil.rmtree(path, ignore_errors=True)
+    print("workers/, run folders and caches are removed")
+    return 0
+
+
+def execute(options: argparse.Namespace, rest: list[str]) -> int:
+    """`execute NOTEBOOK...`: run notebooks and save them with their outputs."""
+    from course_utils.execute import execute as run
+
+    for path in options.notebook:
+        run(path)
+    return 0
+
+
+COMMANDS = {
+    "list": list_,
+    "demo": demo,
+    "doctor": doctor,
+    "bench": bench,
+    "extract": extract,
+    "clean": clean,
+    "execute": execute,
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,54 @@
+"""What the probes of notebook 06 share: a layer's output, its gradients, and what it sends."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from course_utils.meter import meter
+
+
+def whole_numbers(seed: int, *shape: int) -> torch.Tensor:
+    """Small whole numbers as floats, the same on every rank."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(1, 5, shape, generator=generator).float()
+
+
+def measure(
+    layer: Callable, tensors: dict[str, torch.Tensor], factors: torch.Tensor, *flags: bool
+) -> dict[str, Any]:
+    """Call a layer, take the gradients of (output * factors).sum(), and look at both passes.
+
+    Args:
+        layer: called with the tensors and the flags.
+        tensors: by name; their gradients are taken.
+        factors: the gradient of each output: as the output, or broadcast to it.
+        flags: passed on.
+    """
+    leaves = {name: tensor.clone().requires_grad_() for name, tensor in tensors.items()}
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with meter() as forward:
+            y = layer(*leaves.values(), *flags)
+        with meter() as backward:
+            if fits(y, factors):
+                (y * factors).sum().backward()
+    return {
+        "y": y.detach() if isinstance(y, torch.Tensor) else type(y).__name__,
+        "gradients": {name: leaf.grad for name, leaf in leaves.items()},
+        "forward": [call.name for call in forward.calls],
+        "backward": [call.name for call in backward.calls],
+        "bytes": sum(call.bytes for call in [*forward.calls, *backward.calls]),
+        "warned": any("autograd kernel" in str(each.message) for each in said),
+    }
+
+
+def fits(y: Any, factors: torch.Tensor) -> bool:
+    """Whether a gradient can be taken: a tensor that has one, of the size it should have."""
+    return (
+        isinstance(y, torch.Tensor)
+        and y.requires_grad
+        and y.dim() > 0
+        and y.size(-1) == factors.size(-1)
+    )

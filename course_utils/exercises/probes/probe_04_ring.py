@@ -1,0 +1,53 @@
+"""Calls the student's ring functions on tensors of several lengths, and watches every message."""
+
+import sys
+from importlib import import_module
+
+import torch
+import torch.distributed as dist
+
+from course_utils.meter import meter
+from course_utils.worker import device, init, report
+
+TASKS = {
+    "reduce_scatter": ("exercise_04_1", "ring_reduce_scatter"),
+    "all_gather": ("exercise_04_2", "ring_all_gather"),
+    "all_reduce": ("exercise_04_4", "ring_all_reduce"),
+}
+NOT_YET = -1.0
+
+
+def brought(task: str, length: int) -> torch.Tensor:
+    """What this rank brings, (length,): 10^rank times 1, 2, ...; for all-gather its one chunk."""
+    rank, world = dist.get_rank(), dist.get_world_size()
+    values = (torch.arange(length) % 9 + 1).float()
+    if task != "all_gather":
+        return values * 10**rank
+    gathered = torch.full((length,), NOT_YET)
+    chunk = (rank + 1) % world
+    finished = values.tensor_split(world)[chunk] * sum(10**r for r in range(world))
+    gathered.tensor_split(world)[chunk].copy_(finished)
+    return gathered
+
+
+def measure(task: str, function: object, length: int) -> None:
+    """Report what the function makes of a tensor, and the sizes of the messages it sends."""
+    tensor = brought(task, length).to(device())
+    with meter() as moved:
+        answer = function(tensor)
+    result = answer if task == "reduce_scatter" else tensor
+    report(
+        length=length,
+        kind=type(answer).__name__,
+        values=result.flatten().tolist() if isinstance(result, torch.Tensor) else None,
+        messages=[call.bytes // 4 for call in moved.calls if call.name == "send"],
+        collectives=sorted(moved.collectives),
+    )
+
+
+task = sys.argv[1]
+file, name = TASKS[task]
+function = getattr(import_module(file), name)
+init()
+for length in (3, 7, 8, 13, 1, 0):
+    measure(task, function, length)

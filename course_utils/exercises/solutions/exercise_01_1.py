@@ -1,0 +1,29 @@
+"""Three operations for the tape."""
+
+import torch
+from tape import Variable, record, save
+
+
+def sigmoid(x: Variable) -> Variable:
+    """1 / (1 + exp(-x)), of any shape."""
+    r = Variable(x.value.sigmoid())  # torch's does not overflow
+    saved = save(r)
+
+    def propagate(dL_doutputs):
+        (dL_dr,) = dL_doutputs
+        (r,) = saved()
+        return [dL_dr * r * (1 - r)]
+
+    return record(f"sigmoid({x.name})", r, [x], propagate)
+
+
+def maximum(a: Variable, b: Variable) -> Variable:
+    """The larger of two, number by number; equal ones share the gradient."""
+    share = (a.value > b.value) + 0.5 * (a.value == b.value)  # of the gradient, for a
+    return a * share + b * (1 - share)
+
+
+def take(x: Variable, index: torch.Tensor) -> Variable:
+    """Rows of x: (n, d), (m,) -> (m, d)."""
+    chosen = torch.nn.functional.one_hot(index, x.shape[0]).to(x.value)  # (m, n)
+    return Variable(chosen) @ x  # its gradient, chosen.mT @ dL_dr, adds what is taken twice

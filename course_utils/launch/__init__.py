@@ -1,0 +1,175 @@
+"""Run a worker file on several ranks, and hold what it left behind."""
+
+import shlex
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from course_utils.launch import client, processes
+from course_utils.launch.activity import Activity
+from course_utils.launch.errors import InputError, LaunchError
+from course_utils.launch.folder import RunFolder
+from course_utils.launch.options import MAX_RANKS, Options
+from course_utils.launch.request import request_for, script_path
+from course_utils.launch.run import Rank, Run
+from course_utils.launch.verdict import Verdict, judge
+from course_utils.launch.view import screen_for
+
+__all__ = [
+    "MAX_RANKS",
+    "InputError",
+    "LaunchError",
+    "Options",
+    "Rank",
+    "Run",
+    "Verdict",
+    "launch",
+    "launch_path",
+]
+
+POLL = 0.02  # seconds between two looks at the ranks' logs
+GRACE = 1.0  # seconds the ranks have to end when they are asked to
+
+_one_at_a_time = threading.Lock()
+
+
+def launch(
+    script: str | Path,
+    *arguments: Any,
+    nproc: int = 2,
+    timeout: float = 120,
+    stall: float = 30,
+    warm: bool = True,
+    check: bool = True,
+    env: Mapping[str, Any] | None = None,
+    show: bool = True,
+    name: str = "run",
+    nnodes: int = 1,
+    rdzv_endpoint: str | None = None,
+) -> Run:
+    """Run a worker file with torchrun and wait for its end.
+
+    Args:
+        script: a file of `workers/`; one that is not there is written from the notebooks.
+        arguments: passed to the script.
+        nproc: number of ranks.
+        timeout: seconds after which the run is stopped and called hung.
+        stall: seconds without any rank computing, printing or reporting after which the run is
+            stopped and called hung.
+        warm: fork the ranks from a process that has torch imported (0.1 s) instead of starting
+            each as a new Python (some seconds).
+        check: raise `LaunchError` when the run fails; else the verdict is in `run.verdict`.
+        env: environment variables for the ranks, beside those of this process.
+        show: print what the ranks say.
+        name: how the notebook calls the Run.
+        nnodes: number of machines; the same call is made on each of them.
+        rdzv_endpoint: where they meet, as `host:port`.
+
+    Raises:
+        LaunchError: the run failed; its text says which rank, where and why.
+        InputError: a number of ranks, a timeout or a file name that cannot be; nothing was started.
+    """
+    options = Options(nproc, timeout, stall, warm, env, show, name, nnodes, rdzv_endpoint)
+    run = launch_path(script_path(script), map(str, arguments), options)
+    if check and not run.ok:
+        raise LaunchError(str(run.verdict), run)
+    return run
+
+
+def launch_path(path: Path, arguments: Iterable[str], options: Options) -> Run:
+    """Run a script that may lie elsewhere; it can import the files of `workers/`."""
+    arguments, folder = list(arguments), RunFolder(path.stem)
+    command = ["torchrun", *options.meeting, "--nproc-per-node", str(options.nproc)]
+    run = Run(
+        name=options.name,
+        command=shlex.join([*command, f"workers/{path.name}", *arguments]),
+        folder=folder,
+        ranks=[Rank(index, folder) for index in range(options.nproc)],
+    )
+    if path.exists():
+        with _one_at_a_time:
+            _execute(run, request_for(path, arguments, folder.path, options), options)
+    else:
+        run.verdict = _missing(path)
+    if not run.ok:
+        folder.keep()
+    return run
+
+
+def _execute(run: Run, request: dict[str, Any], options: Options) -> None:
+    """Let an agent run `request`, show it, and fill in how it ended."""
+    start = time.monotonic()
+    screen = screen_for(run, options)
+    agent = client.warm_agent() if options.warm else client.Agent(warm=False)
+    try:
+        agent.wait_until_ready()
+        agent.run(request)
+        outcome = _watch(run, agent, screen, options)
+    except BaseException:  # an interrupt: the ranks must not outlive it
+        _stop(run, agent)
+        raise
+    finally:
+        processes.kill_ranks(run.dir)  # what a rank started and left behind
+        if not options.warm:
+            agent.close()
+    run.seconds = time.monotonic() - start
+    _fill_in_exit_codes(run, outcome)
+    run.verdict = judge(run, outcome)
+    screen.close(run)
+
+
+def _watch(run: Run, agent: client.Agent, screen: Any, options: Options) -> dict[str, Any]:
+    """Wait for the agent's reply and keep the screen up to date; stop the run at its limits."""
+    start, activity = time.monotonic(), Activity(run.dir, len(run.ranks))
+    while (outcome := agent.wait(POLL)) is None:
+        screen.update()
+        if over := _over(options, time.monotonic() - start, activity.quiet()):
+            stopped = activity.stopped()
+            processes.dump_stacks(run.dir)
+            time.sleep(0.2)  # the time to write them
+            return (_stop(run, agent) or {}) | {"over": over, "stopped ranks": stopped}
+    return outcome
+
+
+def _over(options: Options, seconds: float, quiet: float) -> str | None:
+    """Why a run of so many seconds, the last of them quiet, is stopped; None if it is not."""
+    if seconds > options.timeout:
+        return f"the run was stopped at its timeout of {options.timeout:g} s"
+    if quiet > options.stall:
+        return f"the run hangs: for {options.stall:g} s no rank computed, printed or reported"
+    return None
+
+
+def _stop(run: Run, agent: client.Agent) -> dict[str, Any] | None:
+    """End a run from outside; an agent that does not come to its end goes with it."""
+    agent.interrupt()
+    outcome = agent.wait(GRACE)
+    if outcome is None:
+        processes.kill_ranks(run.dir)
+        outcome = agent.wait(GRACE)
+    if outcome is None:
+        agent.kill()
+    return outcome
+
+
+def _fill_in_exit_codes(run: Run, outcome: dict[str, Any]) -> None:
+    """Give each rank the exit code that torchrun saw, or else the one it recorded itself."""
+    seen = {int(index): code for index, code in outcome.get("exitcodes", {}).items()}
+    recorded = {"finished": 0, "raised": 1}
+    for index, rank in enumerate(run.ranks):
+        code, end = seen.get(index), rank.last("end")
+        if code is None and end:  # it was on its way out when torchrun ended all
+            code = recorded.get(end["how"], end.get("status"))
+        run.ranks[index] = replace(rank, exitcode=code)
+
+
+def _missing(path: Path) -> Verdict:
+    there = ", ".join(sorted(other.name for other in path.parent.glob("*.py"))) or "none"
+    return Verdict(
+        "launcher",
+        f"workers/{path.name} is not there, and no notebook has a cell that writes it. "
+        f"Write it with %%worker {path.name}. Files in workers/: {there}",
+    )

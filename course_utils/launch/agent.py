@@ -1,0 +1,110 @@
+"""The agent process: it calls torchrun's own `main` for each run the notebook asks for.
+
+A cold run has an agent of its own, which starts each rank as a new Python. A warm agent stays:
+it has torch imported, and its ranks are forked from a forkserver that has it imported too.
+
+The notebook writes requests to this process's stdin, one JSON object a line, and reads replies
+from its stdout. When stdin ends the notebook is gone, and so is everything here.
+"""
+
+import base64
+import json
+import multiprocessing
+import multiprocessing.util
+import os
+import queue
+import shutil
+import signal
+import sys
+import threading
+import traceback
+import uuid
+from multiprocessing import forkserver
+from pathlib import Path
+from typing import Any
+
+from course_utils.launch import processes
+
+BOOTSTRAP = str(Path(__file__).resolve().parent.parent / "worker" / "bootstrap.py")
+MONITOR_INTERVAL = "0.01"  # seconds; torchrun's default of 0.1 would double a short run
+
+
+def serve(warm: bool) -> None:
+    """Answer requests until stdin ends."""
+    replies = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what torchrun prints must not mix with the replies
+    requests: queue.Queue[dict[str, Any]] = queue.Queue()
+    current: dict[str, Any] = {}
+    threading.Thread(target=_read, args=(requests, current), daemon=True).start()
+    if warm:
+        start_forkserver()  # first: it imports torch while this process does
+    from course_utils.launch import torchrun
+
+    if warm:
+        wait_for_forkserver()
+    replies.write(json.dumps({"ready": os.getpid()}) + "\n")
+    while True:
+        # Between runs there is nothing to end; torchrun sets a handler of its own for each run.
+        # (Not SIG_IGN: what is started here would inherit that.)
+        signal.signal(signal.SIGTERM, lambda number, frame: None)
+        request = requests.get()
+        current.update(request)
+        os.environ.clear()
+        os.environ.update(request["environ"])
+        try:
+            if warm:
+                start_forkserver()  # again, where an interrupted start took it down
+            outcome = torchrun.run(torchrun_arguments(request, warm))
+        except BaseException:  # whatever it was, the notebook must hear of it
+            outcome = {"error": traceback.format_exc()}
+        current.clear()
+        replies.write(json.dumps(outcome) + "\n")
+
+
+def start_forkserver() -> None:
+    """Start the process the ranks are forked from, if it does not run; it imports torch once."""
+    multiprocessing.set_forkserver_preload(["course_utils.launch.preload"])
+    os.environ["COURSE_AGENT"] = str(os.getpid())
+    forkserver.ensure_running()
+
+
+def wait_for_forkserver() -> None:
+    """Wait until the forkserver forks: until then its imports are not done."""
+    first = multiprocessing.get_context("forkserver").Process(target=int)
+    first.start()
+    first.join()
+
+
+def torchrun_arguments(request: dict[str, Any], warm: bool) -> list[str]:
+    """The command line given to torchrun for one request."""
+    # A forked rank has the forkserver's environment: it needs to be told the notebook's.
+    rank_side = {
+        **request["script"],
+        "environ": request["environ"] if warm else None,
+        "parent": forkserver._forkserver._forkserver_pid if warm else os.getpid(),
+    }
+    if request["nnodes"] == 1:
+        backend, endpoint, run_id = "course-loopback", "127.0.0.1:0", uuid.uuid4().hex
+    else:  # each machine has to give the same id without being told the others'
+        backend, endpoint = "c10d", request["rdzv_endpoint"]
+        run_id = Path(request["script"]["script"]).name
+    return [
+        *("--nnodes", str(request["nnodes"]), "--nproc-per-node", str(request["nproc"])),
+        *("--rdzv-backend", backend, "--rdzv-endpoint", endpoint, "--rdzv-id", run_id),
+        *("--monitor-interval", MONITOR_INTERVAL),
+        *("--log-dir", os.path.join(request["script"]["run_dir"], "torchrun")),
+        *(("--run-path", "--start-method", "forkserver") if warm else ()),
+        BOOTSTRAP,
+        # encoded, because torchrun substitutes macros such as ${local_rank} in arguments
+        base64.b64encode(json.dumps(rank_side).encode()).decode(),
+    ]
+
+
+def _read(requests: queue.Queue[dict[str, Any]], current: dict[str, Any]) -> None:
+    """Queue what the notebook asks for; when it is gone, end the ranks and this process."""
+    for line in sys.stdin:
+        requests.put(json.loads(line))
+    if current:
+        processes.kill_ranks(Path(current["script"]["run_dir"]))
+    shutil.rmtree(multiprocessing.util.get_temp_dir(), ignore_errors=True)  # its socket's folder
+    os._exit(0)

@@ -1,0 +1,26 @@
+"""The errors of a launch."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from course_utils.launch.run import Run
+
+
+class LaunchError(RuntimeError):
+    """A run that failed; its text is the verdict.
+
+    Attributes:
+        run: what the run left behind, to look into; None if nothing was started.
+    """
+
+    def __init__(self, message: str, run: "Run | None" = None):
+        super().__init__(message)
+        self.run = run
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the verdict, and not the launcher's own stack."""
+        return [str(self)]
+
+
+class InputError(LaunchError, ValueError):
+    """A call that cannot be carried out as written; nothing was started."""

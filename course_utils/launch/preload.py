@@ -1,0 +1,44 @@
+"""What the forkserver imports once, so that no rank has to.
+
+Each import may fail (torchvision that does not fit torch, say): the rank that needs it then gets
+the error, where the student sees it.
+"""
+
+import contextlib
+import gc
+import importlib
+import os
+import weakref
+
+from course_utils.worker import guards
+
+MODULES = [
+    "torch",
+    "numpy",
+    "torch.distributed",
+    "torch.nn.parallel",
+    "torch.utils.data.distributed",
+    "torch.distributed.fsdp",
+    "torch.distributed.tensor.parallel",
+    "torch.distributed.checkpoint",
+    "torchvision",
+    "course_utils.worker",
+    "course_utils.worker.bootstrap",
+    "course_utils.worker.calls",
+    "course_utils.meter",
+]
+
+# From now on, and not only when all is imported and it listens.
+guards.die_with_parent(int(os.environ["COURSE_AGENT"]))
+
+for module in MODULES:
+    with contextlib.suppress(Exception):
+        importlib.import_module(module)
+
+# torch's libraries would unregister themselves one by one when a rank ends (60 ms of 150).
+for finalizer in list(weakref.finalize._registry):
+    finalizer.atexit = False
+
+# A garbage collection in a forked rank would touch, and so copy, every page of what is above.
+gc.collect()
+gc.freeze()

@@ -1,0 +1,201 @@
+"""What is seen of a run: labelled lines in a terminal, lanes and then one block in a notebook."""
+
+import html
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from course_utils import palette
+from course_utils.launch import text
+from course_utils.launch.options import Options
+from course_utils.launch.run import Run
+
+UPDATE = 0.25  # seconds between two updates of a notebook's lanes
+LANE_LINES = 6
+AT_ONCE = 150, 50  # first and last lines of a rank that a terminal shows in one update
+
+
+class Tail:
+    """Reads what has been added to a log since the last look."""
+
+    AT_ONCE = 4_000_000  # bytes of one look
+    LONGEST = 100_000  # bytes of an unfinished line that are kept
+
+    def __init__(self, path: Path):
+        self.path = path
+        self._position = 0
+        self._rest = b""
+
+    def lines(self, final: bool = False) -> list[str]:
+        """The lines completed since the last call; with `final` all, an unfinished one too."""
+        lines = []
+        while added := self._added():
+            *whole, rest = (self._rest + added).split(b"\n")
+            lines += whole
+            self._rest = rest[-self.LONGEST :]
+            if not final:
+                break
+        if final and self._rest:
+            lines.append(self._rest)
+            self._rest = b""
+        return [line.decode(errors="backslashreplace") for line in lines]
+
+    def _added(self) -> bytes:
+        try:
+            with open(self.path, "rb") as log:
+                log.seek(self._position)
+                added = log.read(self.AT_ONCE)
+        except FileNotFoundError:
+            return b""
+        self._position += len(added)
+        return added
+
+
+class Silent:
+    """Shows nothing."""
+
+    def update(self) -> None:
+        """Nothing to do while the run lives."""
+
+    def close(self, run: Run) -> None:
+        """Nothing to do at its end."""
+
+
+class Terminal:
+    """`[rank 1] line` for each line as it comes; colours and a progress line on a real terminal."""
+
+    def __init__(self, run: Run, notice: str):
+        self._tails = [(rank, Tail(rank.dir / "stdout.log")) for rank in run.ranks]
+        self._tails += [(rank, Tail(rank.dir / "stderr.log")) for rank in run.ranks]
+        self._progress = Progress(run)
+        self._live = sys.stdout.isatty()
+        self._bar = ""
+        print("\n".join(filter(None, [run.command, notice])), flush=True)
+
+    def update(self, final: bool = False) -> None:
+        """Print what the ranks have said since."""
+        lines = [
+            f"{self._label(rank.number)} {line}"
+            for rank, tail in self._tails
+            for line in text.capped(tail.lines(final), str(tail.path), *AT_ONCE)
+        ]
+        bar = "" if final else self._progress.line()
+        if not self._live:
+            bar = ""
+        if lines or bar != self._bar:
+            erase = "\r\033[K" if self._bar else ""
+            sys.stdout.write(erase + "".join(line + "\n" for line in lines) + bar)
+            sys.stdout.flush()
+            self._bar = bar
+
+    def close(self, run: Run) -> None:
+        """Print the rest, the results and how it went."""
+        self.update(final=True)
+        for rank in run.ranks:
+            for values in text.results(rank):
+                print(self._label(rank.number), values)
+        print(text.headline(run), flush=True)
+
+    def _label(self, number: int) -> str:
+        label = f"[rank {number}]"
+        if not self._live or "NO_COLOR" in os.environ:
+            return label
+        return palette.terminal(number, label)
+
+
+class Notebook:
+    """Lanes side by side while the run lives, and one plain block when it is over."""
+
+    def __init__(self, run: Run, notice: str):
+        if notice:
+            print(notice, flush=True)
+        self._tails = [Tail(rank.dir / "stdout.log") for rank in run.ranks]
+        self._lanes: list[list[str]] = [[] for _ in run.ranks]
+        self._progress = Progress(run)
+        self._next = time.monotonic() + 2 * UPDATE  # a short run shows only its block
+        self._handle: Any = None
+        # Under nbval and the like nobody sees an update, and it would be saved for ever.
+        self._watched = (
+            "PYTEST_CURRENT_TEST" not in os.environ and os.environ.get("COURSE_LIVE", "1") != "0"
+        )
+
+    def update(self) -> None:
+        """Redraw the lanes, a few times a second."""
+        if not self._watched or time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + UPDATE
+        for lane, tail in zip(self._lanes, self._tails, strict=True):
+            lane[:] = [*lane, *map(text.shown, tail.lines()[-LANE_LINES:])][-LANE_LINES:]
+        from IPython.display import display
+
+        picture = {"text/html": self._html(), "text/plain": ""}
+        if self._handle is None:
+            self._handle = display(picture, raw=True, display_id=True)
+        else:
+            self._handle.update(picture, raw=True)
+
+    def close(self, run: Run) -> None:
+        """Fold the lanes away and print the block; what a good run wrote to stderr goes there."""
+        if self._handle is not None:
+            self._handle.update({"text/html": "", "text/plain": ""}, raw=True)
+        print(text.block(run), flush=True)
+        if run.ok:
+            for rank in run.ranks:
+                for line in text.capped(text.lines(rank.stderr), str(rank.dir / "stderr.log")):
+                    print(f"rank {rank.number} │ {line}", file=sys.stderr)
+
+    def _html(self) -> str:
+        lanes = "".join(
+            '<div style="flex:1;min-width:14em;border-left:4px solid '
+            f'{palette.colour(number)};padding-left:.6em;overflow:hidden">'
+            f'<b style="color:{palette.colour(number)}">rank {number}</b>'
+            f'<pre style="margin:0;height:{LANE_LINES * 1.35:.1f}em">'
+            f"{html.escape(chr(10).join(lane))}</pre></div>"
+            for number, lane in enumerate(self._lanes)
+        )
+        bar = html.escape(self._progress.line())
+        return f'<div style="display:flex;gap:1em">{lanes}</div><pre style="margin:0">{bar}</pre>'
+
+
+class Progress:
+    """A progress bar fed by rank 0's `report(step=, total=)`."""
+
+    WIDTH = 30
+
+    def __init__(self, run: Run):
+        self._tail = Tail(run.ranks[0].dir / "events.jsonl")
+        self._last: dict[str, Any] = {}
+
+    def line(self) -> str:
+        """The bar with the latest values; '' as long as no rank has said how far it is."""
+        for line in self._tail.lines():
+            event = json.loads(line)
+            if event["kind"] == "report" and "step" in event["data"]:
+                self._last = event["data"]
+        if not self._last.get("total"):
+            return ""
+        step, total = self._last["step"], self._last["total"]
+        done = int(self.WIDTH * min(1.0, step / total))
+        values = "   ".join(
+            f"{name} {text.number(value)}"
+            for name, value in self._last.items()
+            if name not in ("step", "total")
+        )
+        return f"{'━' * done}{'─' * (self.WIDTH - done)} step {step} of {total}   {values}"
+
+
+def screen_for(run: Run, options: Options) -> Silent | Terminal | Notebook:
+    """The screen that fits where this process runs."""
+    if not options.show:
+        return Silent()
+    return Notebook(run, options.notice) if in_notebook() else Terminal(run, options.notice)
+
+
+def in_notebook() -> bool:
+    """Whether this process is a notebook's kernel."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython and ipython.get_ipython()
+    return bool(shell) and hasattr(shell, "kernel")

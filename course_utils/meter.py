@@ -1,0 +1,291 @@
+"""Counts what one rank sends and receives: collectives, messages and bytes.
+
+Every call of `torch.distributed` passes through PyTorch's dispatcher, those too that DDP, FSDP
+and DTensor make from C++. A dispatch mode sees them there; it slows down every operation of the
+block, so what is counted should not be timed.
+"""
+
+import math
+import os
+import socket
+import struct
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+import torch.distributed as dist
+from torch.utils._python_dispatch import TorchDispatchMode
+
+__all__ = ["Call", "Moved", "Wire", "meter"]
+
+# Operators of the dispatcher by the name of the collective. Of all arguments, the one named holds
+# S: the whole of what is combined, or for the others what one rank contributes.
+OPERATORS = {
+    "allreduce_": ("all_reduce", "tensors"),
+    "allreduce_coalesced_": ("all_reduce", "tensors"),
+    "all_reduce": ("all_reduce", "input"),
+    "all_reduce_": ("all_reduce", "input"),
+    "all_reduce_coalesced": ("all_reduce", "inputs"),
+    "all_reduce_coalesced_": ("all_reduce", "inputs"),
+    "broadcast_": ("broadcast", "tensors"),
+    "reduce_": ("reduce", "tensors"),
+    "allgather_": ("all_gather", "input_tensors"),
+    "_allgather_base_": ("all_gather", "input_tensor"),
+    "allgather_coalesced_": ("all_gather", "input_list"),
+    "allgather_into_tensor_coalesced_": ("all_gather", "inputs"),
+    "all_gather_into_tensor": ("all_gather", "input"),
+    "all_gather_into_tensor_out": ("all_gather", "input"),
+    "all_gather_into_tensor_coalesced": ("all_gather", "inputs"),
+    "reduce_scatter_": ("reduce_scatter", "input_tensors"),
+    "_reduce_scatter_base_": ("reduce_scatter", "input_tensor"),
+    "reduce_scatter_tensor_coalesced_": ("reduce_scatter", "inputs"),
+    "reduce_scatter_tensor": ("reduce_scatter", "input"),
+    "reduce_scatter_tensor_out": ("reduce_scatter", "input"),
+    "reduce_scatter_tensor_coalesced": ("reduce_scatter", "inputs"),
+    "gather_": ("gather", "input_tensors"),
+    "gather_into_tensor_": ("gather", "input_tensor"),
+    "scatter_": ("scatter", "output_tensors"),
+    "alltoall_": ("all_to_all", "input_tensors"),
+    "alltoall_base_": ("all_to_all", "input"),
+    "all_to_all_single": ("all_to_all", "input"),
+    "barrier": ("barrier", None),
+    "monitored_barrier_": ("barrier", None),
+    "send": ("send", "tensors"),
+    "recv_": ("recv", "tensors"),
+    "recv_any_source_": ("recv", "tensors"),
+    "isend": ("send", "tensor"),
+    "irecv": ("recv", "tensor"),
+}
+# torch.distributed's functional collectives name these two differently.
+FUNCTIONAL = {"broadcast": ("broadcast", "input"), "broadcast_": ("broadcast", "input")}
+MOVES_NOTHING = {"wait_tensor", "wait_tensors", "check_for_nan", "_wrap_tensor_autograd"}
+TCP_INFO_BYTES_RECEIVED = 128  # places in Linux's struct tcp_info (include/uapi/linux/tcp.h)
+TCP_INFO_NOT_SENT = 144
+TCP_INFO_BYTES_SENT = 200
+TCP_INFO_BYTES_RESENT = 208
+DRAIN = 1.0  # seconds that the kernel is given to send what was handed to it
+
+
+class Call(NamedTuple):
+    """One collective or message of this rank.
+
+    Attributes:
+        name: as in `torch.distributed`: all_reduce, all_gather, reduce_scatter, send, ...
+        bytes: S, the size of what is combined (all_reduce, reduce, broadcast, reduce_scatter,
+            all_to_all, send, recv) or of one rank's part (all_gather, gather, scatter).
+        dtype: of the tensor; None for a barrier.
+        world: number of ranks of its group.
+        sent: bytes that this rank has to send.
+        received: bytes that it has to receive.
+    """
+
+    name: str
+    bytes: int
+    dtype: torch.dtype | None
+    world: int
+    sent: int
+    received: int
+
+
+class Wire(NamedTuple):
+    """Bytes that left and reached this process's TCP sockets, as the kernel counts them."""
+
+    sent: int
+    received: int
+
+
+@dataclass
+class Moved:
+    """What one rank moved inside a `meter()` block.
+
+    A message counts as what it is. A collective counts as what each rank must move at least, by
+    the factors of nccl-tests (doc/PERFORMANCE.md): 2(N-1)/N S for an all-reduce, (N-1)/N of all
+    data for all-gather, reduce-scatter and all-to-all (of equal parts), and S for broadcast and
+    reduce along a chain of ranks. What the back end really did is in `wire`.
+
+    Attributes:
+        calls: in the order in which they began.
+        wire: bytes on the wire, framing included; None where the kernel does not tell, or where
+            the back end does not use TCP.
+    """
+
+    calls: list[Call] = field(default_factory=list)
+    wire: Wire | None = None
+
+    @property
+    def sent(self) -> int:
+        """Bytes sent."""
+        return sum(call.sent for call in self.calls)
+
+    @property
+    def received(self) -> int:
+        """Bytes received."""
+        return sum(call.received for call in self.calls)
+
+    @property
+    def messages(self) -> int:
+        """Point-to-point messages sent."""
+        return sum(call.name == "send" for call in self.calls)
+
+    @property
+    def collectives(self) -> Counter[str]:
+        """How often each collective was called."""
+        return Counter(call.name for call in self.calls if call.name not in ("send", "recv"))
+
+
+@contextmanager
+def meter() -> Iterator[Moved]:
+    """Count what this rank moves inside the block.
+
+    `wire` counts all that passes the sockets meanwhile: put a barrier before the block, and one
+    at its end, where another rank may run ahead.
+
+    Yields:
+        the counts; `wire` is filled in when the block ends.
+    """
+    moved = Moved()
+    before = wire_bytes()
+    with _Counting(moved):
+        yield moved
+    after = wire_bytes(drain=True)
+    if before is not None and after is not None:
+        moved.wire = Wire(after.sent - before.sent, after.received - before.received)
+
+
+class _Counting(TorchDispatchMode):
+    """Notes each call of torch.distributed that passes the dispatcher."""
+
+    def __init__(self, moved: Moved):
+        super().__init__()
+        self._moved = moved
+
+    def __torch_dispatch__(
+        self, operator: Any, types: Any, arguments: tuple = (), named: dict | None = None
+    ) -> Any:
+        if operator.namespace in ("c10d", "_c10d_functional"):
+            self._note(operator, {**_named(operator, arguments), **(named or {})})
+        return operator(*arguments, **(named or {}))
+
+    def _note(self, operator: Any, arguments: dict[str, Any]) -> None:
+        functional = operator.namespace == "_c10d_functional"
+        name = operator._schema.name.partition("::")[2]
+        known = OPERATORS | FUNCTIONAL if functional else OPERATORS
+        if name not in known:
+            if name not in MOVES_NOTHING:
+                warnings.warn(f"the meter does not know {operator}: not counted", stacklevel=3)
+            return
+        name, measured = known[name]
+        group = _group(arguments)
+        tensors = _flat(arguments.get(measured)) if measured else []
+        size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        root = arguments.get("root_rank", arguments.get("src", 0))
+        rank, world = dist.get_rank(group), dist.get_world_size(group)
+        sent, received = cost(name, size, world, (rank - root) % world)
+        dtype = tensors[0].dtype if tensors else None
+        self._moved.calls.append(Call(name, size, dtype, world, sent, received))
+
+
+def cost(name: str, size: int, world: int, place: int = 0) -> tuple[int, int]:
+    """Bytes that a rank sends and receives in a collective, at least.
+
+    Args:
+        name: the collective, or send or recv.
+        size: S, as in `Call.bytes`.
+        world: N, the number of ranks.
+        place: how many ranks this one comes after the root, 0 for the root itself.
+
+    Source: nccl-tests, doc/PERFORMANCE.md; broadcast and reduce pass along a chain.
+    """
+    first, last = place == 0, place == world - 1
+    match name:
+        case "all_reduce":
+            both = math.ceil(2 * (world - 1) * size / world)
+            return both, both
+        case "reduce_scatter" | "all_to_all":
+            both = math.ceil((world - 1) * size / world)
+            return both, both
+        case "all_gather":
+            return (world - 1) * size, (world - 1) * size
+        case "broadcast":
+            return (0 if last else size), (0 if first else size)
+        case "reduce":
+            return (0 if first else size), (0 if last else size)
+        case "gather":
+            return (0, (world - 1) * size) if first else (size, 0)
+        case "scatter":
+            return ((world - 1) * size, 0) if first else (0, size)
+        case "send":
+            return size, 0
+        case "recv":
+            return 0, size
+        case _:
+            return 0, 0
+
+
+def wire_bytes(drain: bool = False) -> Wire | None:
+    """Bytes that this process's open TCP sockets have sent and received since they were opened.
+
+    Args:
+        drain: wait for what is handed to the kernel and not yet sent, a second at most.
+
+    Returns:
+        None where the kernel does not tell (it does on Linux, from 4.19).
+    """
+    if sys.platform != "linux":
+        return None
+    deadline = time.monotonic() + DRAIN
+    while True:
+        sent = received = waiting = 0
+        for information in _tcp_informations():
+            if len(information) < TCP_INFO_BYTES_RESENT + 8:
+                return None
+            sent += _number(information, TCP_INFO_BYTES_SENT)
+            sent -= _number(information, TCP_INFO_BYTES_RESENT)
+            received += _number(information, TCP_INFO_BYTES_RECEIVED)
+            waiting += struct.unpack_from("I", information, TCP_INFO_NOT_SENT)[0]
+        if not (drain and waiting) or time.monotonic() > deadline:
+            return Wire(sent, received)
+        time.sleep(0.001)
+
+
+def _tcp_informations() -> Iterator[bytes]:
+    """The kernel's struct tcp_info of each TCP socket of this process."""
+    for descriptor in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # not a TCP socket, or closed meanwhile
+            if os.readlink(f"/proc/self/fd/{descriptor}").startswith("socket:"):
+                with socket.socket(fileno=os.dup(int(descriptor))) as copy:
+                    if copy.type == socket.SOCK_STREAM and copy.family != socket.AF_UNIX:
+                        yield copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 512)
+
+
+def _number(information: bytes, place: int) -> int:
+    return struct.unpack_from("Q", information, place)[0]
+
+
+def _named(operator: Any, arguments: tuple) -> dict[str, Any]:
+    """Positional arguments by their names in the operator's schema."""
+    names = [argument.name for argument in operator._schema.arguments]
+    return dict(zip(names, arguments, strict=False))
+
+
+def _group(arguments: dict[str, Any]) -> dist.ProcessGroup:
+    """The group a call goes to: an operator has it boxed, or by its name."""
+    if "process_group" in arguments:
+        return dist.ProcessGroup.unbox(arguments["process_group"])
+    group = arguments["group_name"]
+    if isinstance(group, dist.ProcessGroup):
+        return group
+    return dist.distributed_c10d._resolve_process_group(group)
+
+
+def _flat(tensors: Any) -> list[torch.Tensor]:
+    """All tensors of a tensor, a list, or a list of lists."""
+    if isinstance(tensors, torch.Tensor):
+        return [tensors]
+    return [tensor for each in tensors for tensor in _flat(each)]

@@ -1,0 +1,135 @@
+"""Reads the worker cells out of the notebooks: the only source of every worker file."""
+
+import ast
+import json
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from course_utils import places
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell that begins with `%%worker` or `%%torchrun`.
+
+    Attributes:
+        notebook: the notebook's file name without its ending.
+        magic: `worker` or `torchrun`.
+        line: what follows the magic, split as a shell splits words.
+        body: the rest of the cell, which becomes the file.
+        tags: the cell's tags.
+    """
+
+    notebook: str
+    magic: str
+    line: tuple[str, ...]
+    body: str
+    tags: tuple[str, ...]
+
+    @property
+    def file(self) -> str:
+        """The worker file the cell writes."""
+        return next((word for word in self.line if word.endswith(".py")), "")
+
+    @property
+    def append(self) -> bool:
+        """Whether it adds to a file that another cell began."""
+        return "--append" in self.line
+
+
+def cells() -> Iterator[Cell]:
+    """The worker cells of all notebooks, in order."""
+    for path in sorted(places.NOTEBOOKS.glob("*.ipynb")):
+        yield from _cells_of(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _cells_of(path: Path, modified: int) -> list[Cell]:
+    """The worker cells of one notebook, as it was when `modified`."""
+    found = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        first, _, body = source.partition("\n")
+        magic, _, line = first.partition(" ")
+        if cell["cell_type"] == "code" and magic in ("%%worker", "%%torchrun"):
+            tags = tuple(cell["metadata"].get("tags", ()))
+            words = tuple(shlex.split(line))
+            found.append(Cell(path.stem, magic.removeprefix("%%"), words, body, tags))
+    return found
+
+
+def sources() -> dict[str, str]:
+    """The text of every worker file of every notebook, by file name."""
+    texts: dict[str, str] = {}
+    for cell in cells():
+        text = file_text(cell.body)
+        before = texts.get(cell.file)
+        texts[cell.file] = appended(before, text) if cell.append and before else text
+    return texts
+
+
+def file_text(body: str) -> str:
+    """A cell's body as a file: one newline at its end."""
+    return body.strip("\n") + "\n"
+
+
+def appended(before: str, text: str) -> str:
+    """`before` with `text` after it, once: a cell that is run again adds nothing."""
+    return before if text in before else f"{before}\n\n{text}"
+
+
+def write_missing(name: str) -> None:
+    """Write the worker file `name`, and those it imports, where they are missing in `workers/`.
+
+    A file that is there is left alone: the student may have changed it.
+    """
+    texts, seen, wanted = sources(), set(), [name]
+    while wanted:
+        file = wanted.pop()
+        seen.add(file)
+        path = places.workers() / file
+        if not path.exists() and file in texts:
+            path.write_text(texts[file], encoding="utf-8")
+        if path.exists():
+            wanted += [other for other in imported(path) if other not in seen]
+
+
+def imported(path: Path) -> list[str]:
+    """The files a worker file would import if they were beside it; [] if it has a syntax error."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8", errors="replace"))
+    except SyntaxError:
+        return []
+    modules = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            modules.append(node.module)
+    return [f"{module}.py" for module in modules if "." not in module]
+
+
+def load_worker(name: str) -> ModuleType:
+    """The worker file `name` as a module of this process: run anew, as the file is now.
+
+    What it imports from other worker files is imported once, as Python does.
+
+    Raises:
+        FileNotFoundError: it is not in `workers/`, and no notebook has a cell that writes it.
+    """
+    write_missing(name)
+    path = places.workers() / name
+    if not path.exists():
+        raise FileNotFoundError(f"workers/{name} is not there: write it with %%worker {name}")
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    module = ModuleType(path.stem)
+    module.__file__ = str(path)
+    sys.modules[path.stem] = module  # for other worker files that import it
+    exec(compile(path.read_text(encoding="utf-8"), path, "exec"), module.__dict__)
+    return module

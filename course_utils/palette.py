@@ -1,0 +1,15 @@
+"""The colours of the ranks, the same in pictures, notebooks and terminals."""
+
+# Okabe and Ito's palette (2008), which the colour-blind can tell apart.
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999"]
+TERMINAL = [75, 208, 43, 176, 117, 214, 247]  # the nearest of a terminal's 256
+
+
+def colour(number: int) -> str:
+    """The colour of rank `number`; ranks that are 7 apart share one."""
+    return COLOURS[number % len(COLOURS)]
+
+
+def terminal(number: int, text: str) -> str:
+    """`text` in the colour of rank `number`, for a terminal."""
+    return f"\033[38;5;{TERMINAL[number % len(TERMINAL)]}m{text}\033[0m"

@@ -1,0 +1,36 @@
+"""Where things are: the checkout, its notebooks, the worker files and the run folders."""
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = ROOT / "notebooks"
+
+
+def home() -> Path:
+    """The folder that holds `workers/` and the run folders.
+
+    `COURSE_HOME` if set; else the checkout; else, where the checkout is read-only, the user's
+    cache folder.
+    """
+    if chosen := os.environ.get("COURSE_HOME"):
+        return Path(chosen).resolve()
+    if os.access(ROOT, os.W_OK):
+        return ROOT
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "distributed-course"
+
+
+def workers() -> Path:
+    """The folder of the worker files, made when it is not there."""
+    return _folder(home() / "workers")
+
+
+def runs() -> Path:
+    """The private folder that holds a folder for each run, made when it is not there."""
+    return _folder(home() / ".runs", mode=0o700)
+
+
+def _folder(path: Path, mode: int = 0o777) -> Path:
+    path.mkdir(mode=mode, parents=True, exist_ok=True)
+    return path

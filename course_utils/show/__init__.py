@@ -1,0 +1,30 @@
+"""Pictures, of one family: axes with units, and each rank always in its own colour."""
+
+from course_utils.show.collectives import collective
+from course_utils.show.costs import costs
+from course_utils.show.curves import series
+from course_utils.show.histogram import histogram
+from course_utils.show.matrices import Matrix, matrices
+from course_utils.show.memory import bytes_alive
+from course_utils.show.overlap import overlap
+from course_utils.show.pictures import pictures
+from course_utils.show.ring import ring
+from course_utils.show.tape import tape
+from course_utils.show.timeline import timeline
+from course_utils.show.volume import bytes_per_rank
+
+__all__ = [
+    "Matrix",
+    "bytes_alive",
+    "bytes_per_rank",
+    "collective",
+    "costs",
+    "histogram",
+    "matrices",
+    "overlap",
+    "pictures",
+    "ring",
+    "series",
+    "tape",
+    "timeline",
+]

@@ -1,0 +1,117 @@
+"""What a worker script may call: `init`, `device`, `report` and `mark`.
+
+Under `launch` the reports travel to the notebook; under a plain `torchrun` they are printed.
+Nothing else of `course_utils` is imported here, so that ranks start fast; torch is imported
+where it is used, so that a rank's guards stand before the seconds which that takes.
+"""
+
+import atexit
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["device", "init", "mark", "report"]
+
+
+def rank() -> int:
+    """This process's global rank; 0 for a script that runs alone."""
+    return int(os.environ.get("RANK", 0))
+
+
+def device() -> "torch.device":
+    """The device of this rank: a GPU of its own, or the CPU.
+
+    A GPU is used where this machine has one for each of its ranks. `COURSE_DEVICE=cpu` forces
+    the CPU.
+    """
+    import torch
+
+    local_ranks = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+    if os.environ.get("COURSE_DEVICE") == "cpu" or torch.cuda.device_count() < local_ranks:
+        return torch.device("cpu")
+    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+
+
+def init() -> None:
+    """Start the process group on the back end this machine has; it ends when the script ends.
+
+    NCCL where every rank has a GPU of its own, gloo otherwise. It returns when all ranks are
+    connected: one that ends at once would else leave another in the middle of connecting.
+
+    Raises:
+        RuntimeError: the script was not started by torchrun.
+    """
+    if "RANK" not in os.environ:
+        raise RuntimeError(
+            "init() found no RANK in the environment: start this file with "
+            f"torchrun --standalone --nproc-per-node 2 {sys.argv[0]}"
+        )
+    import torch
+    import torch.distributed as dist
+
+    place = device()
+    backend = "nccl" if place.type == "cuda" else "gloo"
+    if place.type == "cuda":
+        torch.cuda.set_device(place)
+        dist.init_process_group(backend, device_id=place)
+    else:
+        dist.init_process_group(backend)
+    dist.group.WORLD.barrier().wait()
+    atexit.register(_end_process_group)
+    _emit("group", {"backend": backend, "device": place.type})
+
+
+def _end_process_group() -> None:
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def report(**values: Any) -> None:
+    """Send named values of this rank to the notebook: numbers, strings, lists, tensors.
+
+    `report(step=3, loss=0.7)` gives `run.series("loss")`; `step` with `total` drives the
+    progress bar.
+    """
+    _emit("report", {name: _plain(value) for name, value in values.items()})
+
+
+@contextmanager
+def mark(name: str) -> Iterator[None]:
+    """Record when this rank enters and leaves the block, for `run.timeline()`."""
+    start = time.monotonic_ns()  # one clock for all processes of a machine
+    try:
+        yield
+    finally:
+        _emit("mark", {"name": name, "start": start, "end": time.monotonic_ns()})
+
+
+def _plain(value: Any) -> Any:
+    """`value` as JSON knows it: tensors and arrays become numbers and lists."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, (bool, int, float, str, type(None))) else str(value)
+
+
+def _emit(kind: str, data: dict[str, Any]) -> None:
+    """Append one event to this rank's log, or print it where no notebook listens."""
+    folder = os.environ.get("COURSE_RUN_DIR")
+    if folder is None:
+        text = "  ".join(f"{name}={value}" for name, value in data.items())
+        print(f"{kind} rank {rank()}: {text}", flush=True)
+        return
+    line = json.dumps({"kind": kind, "at": time.monotonic_ns(), **{"data": data}})
+    with open(os.path.join(folder, f"rank_{os.environ['LOCAL_RANK']}", "events.jsonl"), "a") as log:
+        log.write(line + "\n")

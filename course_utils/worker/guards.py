@@ -1,0 +1,68 @@
+"""What is set up in a rank before the student's script: where output goes, and who ends it."""
+
+import ctypes
+import faulthandler
+import functools
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+
+
+def redirect_output(folder: Path) -> None:
+    """Write stdout and stderr of this process to files of its own; there is no stdin."""
+    for stream, name in ((sys.stdout, "stdout.log"), (sys.stderr, "stderr.log")):
+        stream.flush()
+        log = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(log, stream.fileno())
+        os.close(log)
+        # As with python -u: a rank that dies has lost no line.
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace", write_through=True)
+    nowhere = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nowhere, 0)
+    os.close(nowhere)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 (it stays open)
+
+
+def lead_process_group() -> None:
+    """Lead a process group, so that what this rank starts can be ended with it."""
+    if os.getpgid(0) != os.getpid():
+        os.setpgid(0, 0)
+
+
+def die_with_parent(parent: int | None = None) -> None:
+    """End this process when the one that started it is gone, even if that was killed.
+
+    Args:
+        parent: its pid; it may be gone already. None is the one this process has now.
+    """
+    parent = parent or os.getppid()
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+    else:
+        threading.Thread(target=_watch_parent, args=(parent,), daemon=True).start()
+
+
+def _watch_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os.killpg(os.getpid(), signal.SIGKILL)
+
+
+def dump_stack_on_request(folder: Path) -> None:
+    """On SIGUSR1 write all threads' stacks to `stack.txt`, also from inside a collective.
+
+    On SIGTERM too, before it ends this process: torchrun sends it when another rank has failed.
+    """
+    stack = open(folder / "stack.txt", "w")  # noqa: SIM115 (open as long as the process)
+    faulthandler.register(signal.SIGUSR1, file=stack, all_threads=True)
+    faulthandler.register(signal.SIGTERM, file=stack, all_threads=True, chain=True)
+    # What this rank forks has no place there; its own rank may end it at any time.
+    os.register_at_fork(after_in_child=functools.partial(faulthandler.unregister, signal.SIGTERM))
+    faulthandler.enable()
