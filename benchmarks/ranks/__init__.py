@@ -1,0 +1,28 @@
+"""What the ranks of the benchmarks run, and how a benchmark runs it."""
+
+from pathlib import Path
+
+from course_utils import notebooks
+from course_utils.launch import LaunchError, Options, Run, launch_path
+
+PATIENCE = 900.0  # seconds
+
+
+def script(name: str) -> Path:
+    """A file of this folder, with the worker files that it imports written."""
+    path = Path(__file__).with_name(name)
+    for file in notebooks.imported(path):
+        notebooks.write_missing(file)
+    return path
+
+
+def measured(path: Path, *arguments: str, nproc: int = 2) -> Run:
+    """The finished run of a script.
+
+    Raises:
+        LaunchError: it failed.
+    """
+    done = launch_path(path, arguments, Options(nproc, PATIENCE, stall=120, show=False))
+    if not done.ok:
+        raise LaunchError(str(done.verdict), done)
+    return done
