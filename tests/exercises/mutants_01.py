@@ -1,0 +1,274 @@
+"""Plausible wrong answers to the exercises of notebook 01, and what each must be told.
+
+For each exercise a list of (what is wrong, the answer's source, a part of the message).
+"""
+
+from course_utils.check import find
+
+_GRAD = """
+def my_grad(gradient_tape, L, desired_results, one):
+    dL_d = {{L.name: one}}
+    for entry in {order}:
+        dL_doutputs = [dL_d.get(name) for name in entry.outputs]
+        if {skip}:
+            continue
+        for name, dL_dinput in zip(entry.inputs, entry.propagate(dL_doutputs)):
+            {add}
+    return {answer}
+"""
+
+_HVP = """
+import torch
+from tape import Variable, grad
+
+def hvp(f, x, v):
+    {body}
+"""
+
+
+def _changed(number: str, *changes: tuple[str, str]) -> str:
+    """The solution, with parts of it replaced."""
+    source = find(number).solution
+    for right, wrong in changes:
+        assert right in source, right
+        source = source.replace(right, wrong)
+    return source
+
+
+def _grad(**parts: str) -> str:
+    right = {
+        "order": "reversed(list(gradient_tape))",
+        "skip": "all(each is None for each in dL_doutputs)",
+        "add": "dL_d[name] = dL_d[name] + dL_dinput if name in dL_d else dL_dinput",
+        "answer": "[dL_d.get(x.name) for x in desired_results]",
+    }
+    return _GRAD.format(**(right | parts))
+
+
+def _hvp(*lines: str) -> str:
+    return _HVP.format(body="\n    ".join(lines))
+
+
+def _norm(*lines: str) -> str:
+    """The file of 01.4 with another rms_norm."""
+    before, start, _ = find("01.4").solution.partition("def rms_norm(x: Variable) -> Variable:\n")
+    return before + start + "".join(f"    {line}\n" for line in lines)
+
+
+def _own_norm(gradient: str) -> tuple[str, ...]:
+    """Lines of an rms_norm that writes its own chain rule, D = 3."""
+    return (
+        "size = x.value.square().mean(1, keepdim=True).sqrt()",
+        "r = Variable(x.value / size)",
+        "def propagate(dL_doutputs):",
+        "    (dL_dr,) = dL_doutputs",
+        f"    return [{gradient}]",
+        "return record('rms_norm', r, [x], propagate)",
+    )
+
+
+_FIRST = "(g,) = grad(f(x), [x])"
+
+MUTANTS = {
+    "01.1": [
+        (
+            "the derivative with x for s",
+            _changed("01.1", ("dL_dr * r * (1 - r)", "dL_dr * x * (1 - x)")),
+            "with the result s alone",
+        ),
+        (
+            "a factor is missing",
+            _changed("01.1", ("dL_dr * r * (1 - r)", "dL_dr * r")),
+            "At x = 0, s = 1/2",
+        ),
+        (
+            "overflows",
+            _changed(
+                "01.1", ("    r = Variable(x.value.sigmoid())", "    return 1 / (1 + (-x).exp())")
+            ),
+            "0 times infinity",
+        ),
+        (
+            "values in place of Variables",
+            _changed(
+                "01.1", ("dL_dr * r * (1 - r)", "Variable(dL_dr.value * r.value * (1 - r.value))")
+            ),
+            "an operation on Variables",
+        ),
+        (
+            "not on the tape",
+            _changed("01.1", ("return a * share", "return Variable(a.value * share)")),
+            "the gradient of a is None",
+        ),
+        (
+            "equal ones both get all",
+            _changed("01.1", ("0.5 * (a.value", "1.0 * (a.value")),
+            "maximum([1, 5, 2], [3, 4, 2]): the ",
+        ),
+        (
+            "of equal ones the second gets all",
+            _changed("01.1", (" + 0.5 * (a.value == b.value)", ".double()")),
+            "In the third a and b are equal",
+        ),
+        (
+            "the smaller one",
+            _changed("01.1", ("a.value > b.value", "a.value < b.value")),
+            "Work it out by hand",
+        ),
+        (
+            "a row taken again replaces its gradient",
+            _changed(
+                "01.1",
+                (
+                    "    return Variable(chosen) @ x",
+                    "    def propagate(dL_doutputs):\n"
+                    "        out = torch.zeros(x.shape, dtype=x.value.dtype)\n"
+                    "        out[index] = dL_doutputs[0].value\n"
+                    "        return [Variable(out)]\n"
+                    "    return record('take', Variable(x.value[index]), [x], propagate)",
+                ),
+            ),
+            "Row 2 was taken three times",
+        ),
+        (
+            "columns for rows",
+            _changed("01.1", ("Variable(chosen) @ x", "(Variable(chosen)[0] @ x)")),
+            "not subscriptable",
+        ),
+    ],
+    "01.2": [
+        ("the last use wins", _grad(add="dL_d[name] = dL_dinput"), "of the other uses?"),
+        (
+            "the first use wins",
+            _grad(add="dL_d.setdefault(name, dL_dinput)"),
+            "of the other uses?",
+        ),
+        (
+            "forwards",
+            _grad(order="list(gradient_tape)"),
+            "From which end",
+        ),
+        ("nothing skipped", _grad(skip="False"), "Pass over them"),
+        (
+            "zero where there is no path",
+            _grad(answer="[dL_d.get(x.name, x * 0.0) for x in desired_results]"),
+            "What is there to say of c",
+        ),
+        (
+            "added in place",
+            _grad(
+                add="if name in dL_d: dL_d[name].value += dL_dinput.value\n"
+                "            else: dL_d[name] = dL_dinput"
+            ),
+            "Who else sees it when you change it?",
+        ),
+        (
+            "values added",
+            _grad(
+                add="dL_d[name] = type(one)(dL_d[name].value + dL_dinput.value) "
+                "if name in dL_d else dL_dinput"
+            ),
+            "Did you add Variables, or values?",
+        ),
+        ("all gradients", _grad(answer="dL_d"), "expected a list of 2"),
+        ("one gradient too few", _grad(answer="list(dL_d.values())[1:2]"), "expected a list"),
+    ],
+    "01.3": [
+        ("the gradient", _hvp(_FIRST, "return g.value"), "That is the gradient. One"),
+        ("gradient times v", _hvp(_FIRST, "return g.value * v"), "times v, number by number"),
+        (
+            "v forgotten",
+            _hvp(_FIRST, "(h,) = grad(g.sum(), [x])", "return h.value"),
+            "Where does v come in?",
+        ),
+        (
+            "v afterwards",
+            _hvp(_FIRST, "(h,) = grad(g.sum(), [x])", "return h.value * v"),
+            "H v is the gradient of a number",
+        ),
+        (
+            "differences",
+            _hvp(
+                _FIRST,
+                "y = Variable(x.value + 1e-6 * v)",
+                "(h,) = grad(f(y), [y])",
+                "return (h.value - g.value) / 1e-6",
+            ),
+            "f was called 2 times",
+        ),
+        (
+            "a linear f forgotten",
+            _hvp(_FIRST, "(h,) = grad((g * v).sum(), [x])", "return h and h.value"),
+            "independent of x",
+        ),
+        (
+            "the whole matrix",
+            _hvp(
+                _FIRST,
+                "unit = torch.eye(len(v), dtype=v.dtype)",
+                "rows = [grad((g * row).sum(), [x])[0] for row in unit]",
+                "if rows[0] is None: return torch.zeros_like(v)",
+                "return torch.stack([row.value for row in rows]) @ v",
+            ),
+            "row by row",
+        ),
+        (
+            "the diagonal",
+            _hvp(
+                _FIRST,
+                "unit = torch.eye(len(v), dtype=v.dtype)",
+                "rows = [grad((g * row).sum(), [x])[0] for row in unit]",
+                "if rows[0] is None: return torch.zeros_like(v)",
+                "return torch.stack([row.value for row in rows]).diagonal() * v",
+            ),
+            "the diagonal of H only",
+        ),
+        (
+            "a Variable",
+            _hvp(
+                _FIRST,
+                "(h,) = grad((g * v).sum(), [x])",
+                "return h or Variable(torch.zeros_like(v))",
+            ),
+            "gave a Variable, expected a Tensor",
+        ),
+        (
+            "not a number",
+            _hvp(_FIRST, "(h,) = grad(g * v, [x])", "return h.value"),
+            "grad needs a loss that is one number",
+        ),
+    ],
+    "01.4": [
+        ("only half mended", _norm(*_own_norm("dL_dr / size - x")), "which results of that row"),
+        (
+            "the sign",
+            _norm(*_own_norm("(dL_dr + r * (dL_dr * r).mean(1, keepdim=True)) / size")),
+            "the gradient of x is",
+        ),
+        (
+            "sum for mean",
+            _norm(*_own_norm("(dL_dr - r * (dL_dr * r).sum(1, keepdim=True)) / size")),
+            "the gradient of x is",
+        ),
+        (
+            "over the whole batch",
+            _norm(*_own_norm("(dL_dr - r * (dL_dr * r).mean()) / size")),
+            "the gradient of x is",
+        ),
+        (
+            "right once, and not twice",
+            _norm(*_own_norm("(dL_dr - r.value * (dL_dr * r.value).mean(1, keepdim=True)) / size")),
+            "an operation on Variables",
+        ),
+        (
+            "another value",
+            _norm("size = (x * x).sum(1, keepdim=True) ** 0.5", "return x / size"),
+            "The values were right before",
+        ),
+        (
+            "the wrong one mended",
+            _changed("01.4", ("dL_dr - r.exp() * dL_dr.sum", "dL_dr - r * dL_dr.sum")),
+            "This one was right before",
+        ),
+    ],
+}

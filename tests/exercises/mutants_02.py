@@ -1,0 +1,214 @@
+"""Plausible wrong answers to the exercises of notebook 02, and what each must be told.
+
+For each exercise a list of (what is wrong, the answer's source, a part of the message).
+"""
+
+_SCATTER = """
+import math
+import torch
+
+def scatter(batch, count):
+    {body}
+"""
+
+_MEAN = """
+import torch
+
+def mean_gradient(gradients, rows):
+    {body}
+"""
+
+_GATE = """
+class StalenessBound:
+    def __init__(self, workers, bound):
+        self.pushes, self.bound = dict.fromkeys(workers, 0), bound
+        self.asked = 0
+
+    def may_start(self, worker):
+        {may_start}
+
+    def pushed(self, worker):
+        {pushed}
+
+    def left(self, worker):
+        {left}
+"""
+
+
+def _scatter(*lines: str) -> str:
+    return _SCATTER.format(body="\n    ".join(lines))
+
+
+def _mean(*lines: str) -> str:
+    return _MEAN.format(body="\n    ".join(lines))
+
+
+def _gate(
+    may_start: str = "return self.pushes[worker] - min(self.pushes.values()) <= self.bound",
+    pushed: str = "self.pushes[worker] += 1",
+    left: str = "del self.pushes[worker]",
+) -> str:
+    return _GATE.format(may_start=may_start, pushed=pushed, left=left)
+
+
+_LEAD = "self.pushes[worker] - min(self.pushes.values())"
+
+MUTANTS = {
+    "02.1": [
+        ("as torch.chunk", _scatter("return list(batch.chunk(count))"), "gets no part at all"),
+        (
+            "the rest to the last",
+            _scatter(
+                "n = len(batch) // count",
+                "return [batch[i * n : (i + 1) * n if i < count - 1 else None] "
+                "for i in range(count)]",
+            ),
+            "the larger parts come first",
+        ),
+        (
+            "the rest to the first",
+            _scatter(
+                "n, more = divmod(len(batch), count)",
+                "return list(batch.split([n + more] + [n] * (count - 1)))",
+            ),
+            "the rows go that are left over",
+        ),
+        (
+            "the rest is lost",
+            _scatter(
+                "n = len(batch) // count",
+                "return [batch[i * n : (i + 1) * n] for i in range(count)]",
+            ),
+            "some are lost",
+        ),
+        (
+            "rounded sizes",
+            _scatter(
+                "n = math.ceil(len(batch) / count)",
+                "return [batch[i * n : (i + 1) * n] for i in range(count)]",
+            ),
+            "parts of [2, 2, 1, 0], expected [2, 1, 1, 1]",
+        ),
+        (
+            "fixed size",
+            _scatter("return list(batch.split(max(1, len(batch) // count)))"),
+            "more parts than devices",
+        ),
+        (
+            "dealt like cards",
+            _scatter("return [batch[i::count] for i in range(count)]"),
+            "In which order do the rows come back",
+        ),
+        (
+            "cut off from autograd",
+            _scatter("return [part.detach() for part in batch.tensor_split(count)]"),
+            "still connected with the batch",
+        ),
+        (
+            "flattened",
+            _scatter("return [p.flatten(1) for p in batch.unsqueeze(-1).tensor_split(count)]"),
+            "gave the shapes",
+        ),
+        (
+            "a tensor",
+            _scatter("return batch.repeat(count, 1)"),
+            "returned a Tensor, expected a list",
+        ),
+        (
+            "empty batch divides by zero",
+            _scatter(
+                "share = count / len(batch)",
+                "return list(batch.tensor_split(count))",
+            ),
+            "raised ZeroDivisionError",
+        ),
+    ],
+    "02.2": [
+        ("mean of means", _mean("return torch.stack(gradients).mean(0)"), "a mean of means"),
+        ("sum of means", _mean("return sum(gradients)"), "a sum of means"),
+        (
+            "no division",
+            _mean("return sum(g * n for g, n in zip(gradients, rows) if n)"),
+            "gradient of the sum over all rows",
+        ),
+        (
+            "divided by the devices",
+            _mean("return sum(g * n for g, n in zip(gradients, rows) if n) / len(rows)"),
+            "wrong divisor",
+        ),
+        (
+            "zero times nan",
+            _mean("return sum(g * n for g, n in zip(gradients, rows)) / sum(rows)"),
+            "What is 0 times nan?",
+        ),
+        (
+            "nan becomes 0 in a mean of means",
+            _mean("return torch.stack(gradients).nan_to_num().mean(0)"),
+            "a mean of means",
+        ),
+        (
+            "in place",
+            _mean(
+                "for g, n in zip(gradients, rows):",
+                "    g.mul_(n / sum(rows)) if n else g.zero_()",
+                "return sum(gradients)",
+            ),
+            "have changed",
+        ),
+        (
+            "single precision",
+            _mean("return sum(g.float() * (n / sum(rows)) for g, n in zip(gradients, rows) if n)"),
+            "What is its weight?",
+        ),
+        (
+            "weights upside down",
+            _mean("return sum(g * (sum(rows) / n) for g, n in zip(gradients, rows) if n)"),
+            "What is its weight?",
+        ),
+        (
+            "a list",
+            _mean("return [sum(g * n for g, n in zip(gradients, rows) if n) / sum(rows)]"),
+            "returned list, expected a tensor",
+        ),
+    ],
+    "02.3": [
+        ("always open", _gate("return True"), "How far will it be after this step?"),
+        ("never opens first", _gate(f"return {_LEAD} < self.bound"), "who ever will?"),
+        ("one too far", _gate(f"return {_LEAD} <= self.bound + 1"), "1 ahead of the slowest"),
+        (
+            "waits for those who left",
+            _gate(left="pass"),
+            "For whom do the others still wait?",
+        ),
+        (
+            "compared with the fastest",
+            _gate("return max(self.pushes.values()) - self.pushes[worker] <= self.bound"),
+            "with those of the slowest",
+        ),
+        (
+            "compared with the mean",
+            _gate(
+                "mean = sum(self.pushes.values()) / len(self.pushes); "
+                "return self.pushes[worker] - mean <= self.bound"
+            ),
+            "How far will it be after this step?",
+        ),
+        (
+            "all pushes counted together",
+            _gate("return sum(self.pushes.values()) <= self.bound"),
+            "said False, expected True",
+        ),
+        (
+            "counts the questions",
+            _gate(f"self.asked += 1; return {_LEAD} <= self.bound and self.asked % 2 == 1"),
+            "Does asking change anything?",
+        ),
+        ("a number", _gate(f"return self.bound - {_LEAD} + 1"), "returned a int, expected a bool"),
+        ("pushes not counted", _gate(pushed="pass"), "How far will it be after this step?"),
+        (
+            "who leaves takes the counts along",
+            _gate(left="self.pushes = {w: 0 for w in self.pushes if w != worker}"),
+            "said True, expected False",
+        ),
+    ],
+}

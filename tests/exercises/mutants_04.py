@@ -1,0 +1,282 @@
+"""Plausible wrong answers to the exercises of notebook 04, and what each must be told.
+
+For each exercise a list of (what is wrong, the answer's source, a part of the message).
+"""
+
+_HEAD = """
+import torch
+import torch.distributed as dist
+
+def both(going, to, coming, source):
+    messages = [dist.P2POp(dist.irecv, coming, source), dist.P2POp(dist.isend, going, to)]
+    for work in dist.batch_isend_irecv(messages):
+        work.wait()
+
+def {name}(tensor):
+    rank, world = dist.get_rank(), dist.get_world_size()
+    left, right = (rank - 1) % world, (rank + 1) % world
+    chunks = tensor.tensor_split(world)
+    {body}
+"""
+
+
+def _source(name: str, *lines: str) -> str:
+    return _HEAD.format(name=name, body="\n    ".join(lines))
+
+
+def _scatter(
+    steps: str = "world - 1",
+    going: str = "rank - step",
+    mine: str = "rank - step - 1",
+    combine: str = "mine += theirs",
+    back: str = "return chunks[right]",
+    to: str = "right, theirs, left",
+) -> str:
+    return _source(
+        "ring_reduce_scatter",
+        f"for step in range({steps}):",
+        f"    mine = chunks[({mine}) % world]",
+        "    theirs = torch.empty_like(mine)",
+        f"    both(chunks[({going}) % world], {to})",
+        f"    {combine}",
+        back,
+    )
+
+
+def _gather(
+    steps: str = "world - 1", going: str = "right - step", coming: str = "rank - step"
+) -> str:
+    return _source(
+        "ring_all_gather",
+        f"for step in range({steps}):",
+        f"    both(chunks[({going}) % world], right, chunks[({coming}) % world], left)",
+    )
+
+
+def _all_reduce(*lines: str) -> str:
+    return _source(
+        "ring_all_reduce",
+        "for step in range(2 * (world - 1)):",
+        "    going, mine = chunks[(rank - step) % world], chunks[(rank - step - 1) % world]",
+        "    theirs = torch.empty_like(mine)",
+        *(f"    {line}" for line in lines),
+        "    mine.copy_(mine + theirs if step < world - 1 else theirs)",
+    )
+
+
+def _predict(naive: str, ring: str, other: str = "raise ValueError(algorithm)") -> str:
+    return (
+        "def predict(algorithm, ranks, size, alpha, bandwidth):\n"
+        "    n = ranks - 1\n"
+        f"    if algorithm == 'naive':\n        return {naive}\n"
+        f"    if algorithm == 'ring':\n        return {ring}\n"
+        f"    {other}\n"
+    )
+
+
+NAIVE = "2 * n * (alpha + size / bandwidth), n * size"
+RING = "2 * n * (alpha + size / ranks / bandwidth), 2 * n * size / ranks"
+
+MUTANTS = {
+    "04.1": [
+        ("does not add", _scatter(combine="mine.copy_(theirs)"), "whose values does rank"),
+        (
+            "own chunk returned",
+            _scatter(back="return chunks[rank]"),
+            "Is that the chunk that came in last?",
+        ),
+        ("everything returned", _scatter(back="return tensor"), "One chunk is asked for"),
+        ("nothing returned", _scatter(back=""), "returned a NoneType"),
+        ("N steps", _scatter(steps="world", back="return chunks[rank]"), "expected chunk 1"),
+        (
+            "turns the other way",
+            _scatter(going="rank + step", mine="rank + step + 1", to="left, theirs, right"),
+            "With 2 ranks yours is right",
+        ),
+        (
+            "whole tensors",
+            _source(
+                "ring_reduce_scatter",
+                "going = tensor.clone()",
+                "for _ in range(world - 1):",
+                "    coming = torch.empty_like(going)",
+                "    both(going, right, coming, left)",
+                "    tensor += coming",
+                "    going = coming",
+                "return chunks[right]",
+            ),
+            "sent 3 values in one message; a chunk has at most 2",
+        ),
+        (
+            "a collective",
+            _source("ring_reduce_scatter", "dist.all_reduce(tensor)", "return chunks[right]"),
+            "used all_reduce",
+        ),
+        (
+            "sends first, all of them",
+            _source(
+                "ring_reduce_scatter",
+                "for step in range(world - 1):",
+                "    mine = chunks[(rank - step - 1) % world]",
+                "    theirs = torch.empty_like(mine)",
+                "    dist.send(chunks[(rank - step) % world], right)",
+                "    dist.recv(theirs, left)",
+                "    mine += theirs",
+                "return chunks[right]",
+            ),
+            "Begin both before you wait for either",
+        ),
+    ],
+    "04.2": [
+        ("one step short", _gather(steps="world - 2"), "nothing had come yet"),
+        ("begins with its own chunk", _gather("world - 1", "rank - step", "left - step"), "A -1"),
+        ("passes on the same", _gather(going="right", coming="rank - step"), "With 2 ranks"),
+        ("one step too many", _gather(steps="world"), "messages, allowed are"),
+        (
+            "whole tensors",
+            _source(
+                "ring_all_gather",
+                "for step in range(world - 1):",
+                "    coming = torch.empty_like(tensor)",
+                "    both(tensor, right, coming, left)",
+                "    tensor.copy_(torch.maximum(tensor, coming))",
+            ),
+            "values in one message",
+        ),
+        (
+            "a collective",
+            _source("ring_all_gather", "dist.all_reduce(tensor, dist.ReduceOp.MAX)"),
+            "used all_reduce",
+        ),
+        (
+            "receives first, all of them",
+            _source(
+                "ring_all_gather",
+                "for step in range(world - 1):",
+                "    dist.recv(chunks[(rank - step) % world], left)",
+                "    dist.send(chunks[(right - step) % world], right)",
+            ),
+            "Begin both before you wait for either",
+        ),
+        (
+            "a new tensor",
+            _source(
+                "ring_all_gather",
+                "tensor = tensor.clone()",
+                "chunks = tensor.tensor_split(world)",
+                "for step in range(world - 1):",
+                "    both(chunks[(right - step) % world], right,"
+                " chunks[(rank - step) % world], left)",
+            ),
+            "nothing had come yet",
+        ),
+    ],
+    "04.3": [
+        (
+            "one direction",
+            _predict("n * (alpha + size / bandwidth), n * size", RING),
+            "There, or there and back?",
+        ),
+        (
+            "N steps",
+            _predict(NAIVE, "2 * ranks * (alpha + size / ranks / bandwidth), 2 * n * size / ranks"),
+            "N steps or N - 1?",
+        ),
+        (
+            "no latency",
+            _predict("2 * n * size / bandwidth, n * size", RING),
+            "Does a message cost nothing",
+        ),
+        (
+            "one latency",
+            _predict("alpha + 2 * n * size / bandwidth, n * size", RING),
+            "How many messages",
+        ),
+        (
+            "whole tensors in the ring",
+            _predict(NAIVE, "2 * n * (alpha + size / bandwidth), 2 * n * size / ranks"),
+            "S / N bytes, not S",
+        ),
+        (
+            "bytes of rank 3",
+            _predict("2 * n * (alpha + size / bandwidth), size", RING),
+            "Which rank is the busiest?",
+        ),
+        (
+            "sent and received",
+            _predict("2 * n * (alpha + size / bandwidth), 2 * n * size", RING),
+            "Only what one rank sends",
+        ),
+        (
+            "half the ring",
+            _predict(NAIVE, "2 * n * (alpha + size / ranks / bandwidth), n * size / ranks"),
+            "both halves of the ring send",
+        ),
+        ("any name", _predict(NAIVE, RING, f"return {RING}"), "expected a ValueError"),
+        ("a number", _predict("2 * n * (alpha + size / bandwidth)", RING), "expected a pair"),
+    ],
+    "04.4": [
+        (
+            "not mended",
+            _all_reduce("dist.send(going, right)", "dist.recv(theirs, left)"),
+            "waits in send to rank",
+        ),
+        (
+            "receives first",
+            _all_reduce("dist.recv(theirs, left)", "dist.send(going, right)"),
+            "Begin both before you wait for either",
+        ),
+        (
+            "waits before it receives",
+            _all_reduce("dist.isend(going, right).wait()", "dist.recv(theirs, left)"),
+            "Begin both before you wait for either",
+        ),
+        (
+            "a barrier between",
+            _all_reduce("dist.send(going, right)", "dist.barrier()", "dist.recv(theirs, left)"),
+            "Begin both before you wait for either",
+        ),
+        (
+            "the library's",
+            _source("ring_all_reduce", "dist.all_reduce(tensor)"),
+            "used all_reduce",
+        ),
+        (
+            "through rank 0",
+            _source(
+                "ring_all_reduce",
+                "theirs = torch.empty_like(tensor)",
+                "for other in range(1, world):",
+                "    if rank == 0:",
+                "        dist.recv(theirs, other)",
+                "        tensor += theirs",
+                "    if rank == other:",
+                "        dist.send(tensor, 0)",
+                "for other in range(1, world):",
+                "    if rank == 0:",
+                "        dist.send(tensor, other)",
+                "    if rank == other:",
+                "        dist.recv(tensor, 0)",
+            ),
+            "values in one message",
+        ),
+        (
+            "to the left",
+            _all_reduce("both(going, left, theirs, right)"),
+            "With 2 ranks yours is right",
+        ),
+        (
+            "whole tensors",
+            _source(
+                "ring_all_reduce",
+                "going = tensor.clone()",
+                "for _ in range(world - 1):",
+                "    coming = torch.empty_like(going)",
+                "    both(going, right, coming, left)",
+                "    tensor += coming",
+                "    going = coming",
+            ),
+            "values in one message",
+        ),
+    ],
+}

@@ -1,0 +1,96 @@
+"""Each exercise: its stub is to do, its solution passes, each plausible mistake is named."""
+
+import json
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from course_utils import check as say
+from course_utils import notebooks, places
+from course_utils.check import find, result
+from course_utils.launch import InputError
+
+MODULES = [
+    import_module(f"tests.exercises.{path.stem}")
+    for path in sorted(Path(__file__).parent.glob("mutants_*.py"))
+]
+MUTANTS = {number: wrong for module in MODULES for number, wrong in module.MUTANTS.items()}
+CASES = [
+    pytest.param(number, source, said, id=f"{number} {mistake}")
+    for number, mutants in MUTANTS.items()
+    for mistake, source, said in mutants
+]
+
+
+def answer_with(number: str, source: str) -> list:
+    """Put an answer where `check` looks for it; gives what else `check` is to be called with."""
+    if find(number).file:
+        (places.workers() / find(number).file).write_text(source)
+        return []
+    names: dict = {}
+    exec(source, names)
+    return [list(names.values())[-1]]  # the function that was defined last
+
+
+def stub(number: str) -> str:
+    """What the notebook has in place of an answer."""
+    if find(number).file:
+        return notebooks.sources()[find(number).file]
+    (path,) = places.NOTEBOOKS.glob(f"{number.partition('.')[0]}_*.ipynb")
+    sources = ["".join(cell["source"]) for cell in json.loads(path.read_text())["cells"]]
+    (check,) = [i for i, source in enumerate(sources) if source.startswith(f'check("{number}"')]
+    return sources[check - 1]
+
+
+@pytest.fixture(autouse=True)
+def no_answers_left():
+    yield
+    for path in places.workers().glob("exercise_*.py"):
+        path.unlink()
+
+
+@pytest.mark.parametrize("number", MUTANTS)
+def test_the_stub_of_the_notebook_is_to_do(number):
+    assert result(number, *answer_with(number, stub(number))).state == "to do"
+
+
+@pytest.mark.parametrize("number", MUTANTS)
+def test_the_solution_passes_and_says_what_was_proven(number, capsys):
+    say(number, *answer_with(number, find(number).solution))
+    first, *proven = capsys.readouterr().out.splitlines()
+    assert first == f"{number} {find(number).title}: passed"
+    assert proven
+
+
+@pytest.mark.parametrize(("number", "source", "said"), CASES)
+def test_a_plausible_mistake_is_named(number, source, said):
+    found = result(number, *answer_with(number, source))
+    assert found.state == "failed", str(found)
+    assert said in str(found)
+    assert f"%solution {number} shows ours." in str(found)
+
+
+@pytest.mark.parametrize("number", MUTANTS)
+def test_there_are_enough_mistakes(number):
+    assert len(MUTANTS[number]) >= 5
+
+
+@pytest.mark.parametrize("number", [number for number in MUTANTS if find(number).file])
+def test_an_answer_that_does_not_run_is_failed_with_its_line(number):
+    answer_with(number, "import torch\nraise ValueError('typo')\n")
+    assert f"workers/{find(number).file}, line 2" in str(result(number))
+
+
+def test_every_exercise_of_the_course_is_tested():
+    for path in (Path(places.ROOT) / "course_utils" / "exercises").glob("nb*.py"):
+        import_module(f"course_utils.exercises.{path.stem}")
+    from course_utils.check import _registered
+
+    assert set(_registered) == set(MUTANTS)
+
+
+@pytest.mark.parametrize("number", ["99.9", "07.9", "x", "", "07", "../../x"])
+def test_an_exercise_that_is_not_there(number):
+    with pytest.raises(InputError, match="there is no exercise"):
+        say(number)

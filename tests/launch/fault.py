@@ -1,0 +1,48 @@
+"""One row of the table of faults, and how its script begins."""
+
+from dataclasses import dataclass
+
+START = """\
+import os, signal, subprocess, sys, threading, time
+import torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+from course_utils.worker import device, init, report
+init()
+rank, world = dist.get_rank(), dist.get_world_size()
+print("rank", rank, "begins")
+tensor = torch.ones(4)
+"""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One row.
+
+    Attributes:
+        name: a few words.
+        body: the script after `START`; the line to blame ends with `# here`.
+        kinds: the verdict's kind, or those of which either will do.
+        said: parts of the verdict's text.
+        rank: the rank to blame.
+        waits: whether it takes a stall to notice.
+        whole: whether `body` is the whole script, without `START`.
+    """
+
+    name: str
+    body: str
+    kinds: tuple[str, ...]
+    said: tuple[str, ...]
+    rank: int = 1
+    waits: bool = False
+    whole: bool = False
+
+    @property
+    def script(self) -> str:
+        """The file's text."""
+        return self.body if self.whole else START + self.body
+
+    @property
+    def line(self) -> int | None:
+        """The number of the line to blame, or None."""
+        lines = self.script.splitlines()
+        return next((n for n, text in enumerate(lines, 1) if text.endswith("# here")), None)

@@ -1,0 +1,266 @@
+"""What a student can do wrong, and what the verdict has to say: the table of the suite.
+
+Each script begins with `START`; rank 1 is the culprit unless the row says otherwise.
+"""
+
+from tests.launch.fault import Fault
+
+RAISED, EXITED, KILLED, HUNG = ("raised",), ("exited",), ("killed",), ("hung",)
+
+FAULTS = [
+    Fault(
+        "a rank raises while the others wait",
+        "if rank == 1:\n    raise ValueError('bad batch')  # here\ndist.barrier()\n",
+        RAISED,
+        ("rank 1 raised ValueError: bad batch", "The other ranks were ended because of it"),
+    ),
+    Fault(
+        "two ranks raise 5 ms apart",
+        "dist.barrier()\n"
+        "if rank == 1:\n    raise ValueError('first')  # here\n"
+        "log = os.path.join(os.environ['COURSE_RUN_DIR'], 'rank_1', 'events.jsonl')\n"
+        "while rank == 0 and 'raised' not in open(log).read():  # a busy machine may delay rank 1\n"
+        "    time.sleep(0.001)\n"
+        "time.sleep(0.005)\n"
+        "if rank == 0:\n    raise KeyError('second')\n"
+        "time.sleep(60)\n",
+        RAISED,
+        ("rank 1 raised ValueError: first", "After that rank 0 raised KeyError: 'second'"),
+    ),
+    Fault(
+        "all ranks raise the same",
+        "dist.barrier()\nraise RuntimeError('all of us')  # here\n",
+        RAISED,
+        ("and {last} raised RuntimeError: all of us",),
+        rank=0,
+    ),
+    Fault(
+        "an exception in a DataLoader's worker",
+        "class Broken(torch.utils.data.Dataset):\n"
+        "    def __len__(self):\n        return 4\n"
+        "    def __getitem__(self, i):\n        raise IndexError('bad item')  # here\n"
+        "if rank == 1:\n    list(torch.utils.data.DataLoader(Broken(), num_workers=1))\n"
+        "dist.barrier()\n",
+        RAISED,
+        ("rank 1 raised IndexError", "bad item"),
+    ),
+    Fault(
+        "an exception in a thread",
+        "def work():\n    raise ValueError('in a thread')  # here\n"
+        "if rank == 1:\n"
+        "    thread = threading.Thread(target=work)\n    thread.start()\n    thread.join()\n"
+        "dist.barrier()\n",
+        RAISED,
+        ("rank 1 raised ValueError: in a thread",),
+    ),
+    Fault(
+        "an exception in a backward hook",
+        "x = torch.ones(2, requires_grad=True)\n"
+        "def hook(gradient):\n"
+        "    if rank == 1:\n        raise ValueError('in a hook')  # here\n"
+        "x.register_hook(hook)\nx.sum().backward()\ndist.barrier()\n",
+        RAISED,
+        ("rank 1 raised ValueError: in a hook",),
+    ),
+    Fault("a syntax error", "x = 1\ndef f(:  # here\n", RAISED, ("SyntaxError",), 0, whole=True),
+    Fault(
+        "a missing module",
+        "import no_such_module  # here\n",
+        RAISED,
+        ("No module named 'no_such_module'", "a worker file whose cell was not run"),
+        rank=0,
+        whole=True,
+    ),
+    Fault(
+        "sys.exit(3)",
+        "if rank == 1:\n    sys.exit(3)\ndist.barrier()\n",
+        EXITED,
+        ("rank 1 ended with exit status 3", "rank 0 still waited at workers/{file}, line 11"),
+    ),
+    Fault(
+        "os._exit(0) in mid-script",
+        "if rank == 1:\n    os._exit(0)\ndist.barrier()\n",
+        EXITED,
+        ("rank 1 ended in mid-script", "rank 0 still waited at workers/{file}, line 11"),
+    ),
+    Fault(
+        "falls off the end without the others",
+        "if rank != 1:\n    dist.all_reduce(tensor)\n",
+        EXITED,
+        ("rank 1 came to the end of the script", "rank 0 still waited at workers/{file}, line 10"),
+    ),
+    Fault(
+        "SIGKILL",
+        "if rank == 1:\n    os.kill(os.getpid(), signal.SIGKILL)\ndist.barrier()\n",
+        KILLED,
+        ("rank 1 was killed by SIGKILL", "memory ran out"),
+    ),
+    Fault(
+        "SIGSEGV",
+        "import ctypes\nif rank == 1:\n    ctypes.string_at(0)\ndist.barrier()\n",
+        KILLED,
+        ("rank 1 was killed by SIGSEGV",),
+    ),
+    Fault(
+        "SIGABRT",
+        "if rank == 1:\n    os.abort()\ndist.barrier()\n",
+        KILLED,
+        ("rank 1 was killed by SIGABRT",),
+    ),
+    Fault(
+        "out of memory",
+        "import resource\n"
+        "if rank == 1:\n"
+        "    resource.setrlimit(resource.RLIMIT_AS, (2**33, 2**33))\n"
+        "    torch.empty(2**40)  # here\n"
+        "dist.barrier()\n",
+        RAISED,
+        ("rank 1 raised RuntimeError", "not enough memory"),
+    ),
+    Fault(
+        "a rank sleeps for ever",
+        "if rank == 1:\n    time.sleep(1000)  # here\ndist.barrier()\n",
+        HUNG,
+        ("rank 0 waits in barrier #1", "rank 1 never came to where the others wait"),
+        waits=True,
+    ),
+    Fault(
+        "a rank is stopped",
+        "if rank == 1:\n    os.kill(os.getpid(), signal.SIGSTOP)\ndist.barrier()\n",
+        HUNG,
+        ("rank 1 was stopped by a signal", "rank 1 never came to where the others wait"),
+        waits=True,
+    ),
+    Fault(
+        "different collectives",
+        "if rank == 1:\n    dist.barrier()  # here\nelse:\n    dist.all_reduce(tensor)\n",
+        ("hung", "mismatch"),
+        ("rank 1", "barrier", "line 10", "all_reduce", "line 12"),
+        waits=True,
+    ),
+    Fault(
+        "another order",
+        "other = torch.ones(2)\n"
+        "if rank == 1:\n    dist.broadcast(other, 0)  # here\n    dist.all_reduce(tensor)\n"
+        "else:\n    dist.all_reduce(tensor)\n    dist.broadcast(other, 0)\n",
+        ("hung", "mismatch"),
+        ("rank 1", "broadcast", "line 11", "all_reduce", "line 14"),
+        waits=True,
+    ),
+    Fault(
+        "a different number of times",
+        "for _ in range(3 + (rank != 1)):\n    dist.all_reduce(tensor)\n"
+        "time.sleep(1000 if rank == 1 else 0)  # here\n",
+        ("hung", "mismatch"),
+        ("rank 0 waits in all_reduce #4", "rank 1 never came"),
+        waits=True,
+    ),
+    Fault(
+        "different shapes",
+        "dist.all_reduce(torch.ones(3 if rank == 1 else 4))  # here\n",
+        ("mismatch",),
+        ("rank 1: all_reduce of [3] torch.float32", "all_reduce of [4] torch.float32"),
+        waits=True,
+    ),
+    Fault(
+        "different dtypes",
+        "dist.all_reduce(torch.ones(4, dtype=torch.int32 if rank == 1 else None))  # here\n",
+        ("mismatch",),
+        ("rank 1: all_reduce of [4] torch.int32", "all_reduce of [4] torch.float32"),
+        waits=True,
+    ),
+    Fault(
+        "two blocking sends face each other",
+        "large = torch.ones(10_000_000)\n"
+        "if rank < 2:\n"
+        "    dist.send(large, 1 - rank)  # here\n    dist.recv(large, 1 - rank)\n",
+        HUNG,
+        ("rank 0 waits in send to rank 1", "rank 0 -> rank 1 -> rank 0", "isend and irecv"),
+        rank=0,
+        waits=True,
+    ),
+    Fault(
+        "recv from a rank that never sends",
+        "if rank == 1:\n    dist.recv(tensor, 0)\nelse:\n    time.sleep(1000)  # here\n",
+        HUNG,
+        ("rank 1 waits in recv from rank 0", "rank 0 is at"),
+        rank=0,
+        waits=True,
+    ),
+    Fault(
+        "a parameter that takes no part, under DDP",
+        "class Model(torch.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.used = torch.nn.Linear(2, 2)\n"
+        "        self.forgotten = torch.nn.Linear(2, 2)\n"
+        "    def forward(self, x):\n        return self.used(x)\n"
+        "model = DDP(Model())\n"
+        "for step in range(2):\n"
+        "    model(torch.ones(1, 2)).sum().backward()  # here\n",
+        RAISED,
+        ("forgotten.weight", "find_unused_parameters=True"),
+        rank=0,
+    ),
+    Fault(
+        "an uneven number of batches",
+        "model = DDP(torch.nn.Linear(2, 2))\n"
+        "for batch in range(2 if rank == 1 else 3):\n"
+        "    model(torch.ones(1, 2)).sum().backward()\n",
+        EXITED,
+        ("rank 1 came to the end", "the same number of batches", "line 11"),
+        waits=True,  # with torch 2.11 nobody tells rank 0
+    ),
+    Fault(
+        "falls off the end, and leaves its own process group open",
+        "import torch, torch.distributed as dist\n"
+        "dist.init_process_group('gloo')\n"
+        "dist.barrier()\n"
+        "if dist.get_rank() != 1:\n    dist.all_reduce(torch.ones(4))\n",
+        EXITED,
+        ("rank 1 came to the end of the script", "rank 0 still waited at workers/{file}, line 5"),
+        whole=True,
+    ),
+    Fault(
+        "comes to its end early and aborts there, as gloo may",
+        "import atexit\n"
+        "if rank == 1:\n    atexit.register(os.abort)\nelse:\n    dist.all_reduce(tensor)\n",
+        EXITED,
+        ("rank 1 came to the end", "rank 0 still waited at workers/{file}, line 13"),
+    ),
+    Fault(
+        "no process group",
+        "import torch, torch.distributed as dist\ndist.all_reduce(torch.ones(1))  # here\n",
+        RAISED,
+        ("has not been initialized", "from course_utils.worker import init; init()"),
+        rank=0,
+        whole=True,
+    ),
+    Fault(
+        "NCCL without GPUs",
+        "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = ''\n"
+        "import torch.distributed as dist\ndist.init_process_group('nccl')  # here\n",
+        RAISED,
+        ("NCCL needs a GPU for each rank", 'init_process_group("gloo")'),
+        rank=0,
+        whole=True,
+    ),
+    Fault(
+        "a rank beyond the world",
+        "import torch.distributed as dist\n"
+        "dist.init_process_group('gloo', rank=7, world_size=2)  # here\n",
+        ("raised", "hung"),
+        ("leave rank= and world_size= out",),
+        rank=0,
+        waits=True,
+        whole=True,
+    ),
+    Fault(
+        "reads stdin",
+        "input('name? ')  # here\n",
+        RAISED,
+        ("EOFError", "no terminal to read from"),
+        rank=0,
+        whole=True,
+    ),
+]

@@ -1,0 +1,97 @@
+"""The conformance suite: for each fault, warm and cold, the verdict says what it has to say."""
+
+import time
+
+import pytest
+
+from course_utils import LaunchError
+from course_utils.launch import view
+from tests.launch.fault import START, Fault
+from tests.launch.faults import FAULTS
+
+CASES = [
+    pytest.param(
+        fault, nproc, warm, id=f"{fault.name}, {nproc} ranks, {'warm' if warm else 'cold'}"
+    )
+    for fault in FAULTS
+    for nproc in (2, 4)
+    for warm in (True, False)
+]
+
+
+@pytest.mark.parametrize(("fault", "nproc", "warm"), CASES)
+def test_the_verdict(worker, launch, fault: Fault, nproc, warm):
+    options = {"nproc": nproc, "warm": warm, "check": False}
+    if fault.waits:  # cold ranks import torch, and wait for each other, for some seconds
+        options["stall"] = 2 if warm else 5
+    start = time.monotonic()
+    run = launch(worker("fault.py", fault.script), **options)
+    assert time.monotonic() - start < 60
+    verdict = run.verdict
+    assert verdict is not None
+    for part in fault.said:
+        last = f"{nproc - 1}"
+        assert part.replace("{last}", last).replace("{file}", "fault.py") in verdict.text, verdict
+    assert verdict.kind in fault.kinds, verdict
+    assert verdict.rank == fault.rank, verdict
+    if fault.line:
+        assert verdict.line == fault.line, verdict
+    assert "Connection closed" not in verdict.text
+    if not fault.whole:
+        begun = [f"rank {n} begins" in run.ranks[n].stdout for n in range(nproc)]
+        assert begun[fault.rank]
+
+
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+def test_a_timeout_says_where_each_rank_is(worker, launch, warm):
+    source = START + "if rank == 1:\n    time.sleep(1000)\ndist.barrier()\n"
+    run = launch(worker("hang.py", source), warm=warm, check=False, timeout=8 if not warm else 2)
+    assert run.verdict.kind == "hung"
+    assert "rank 0 waits in barrier #1 (workers/hang.py, line 11)" in run.verdict.text
+    assert "rank 1 is at workers/hang.py, line 10" in run.verdict.text
+    assert "hang.py" in run.ranks[0].stack
+    assert [rank.stdout for rank in run.ranks] == ["rank 0 begins\n", "rank 1 begins\n"]
+
+
+def test_a_rank_that_computes_is_not_called_hung(worker, launch):
+    body = (
+        "end = time.monotonic() + 20\n"
+        "while rank == 1 and time.monotonic() < end:\n    sum(range(1000))\n"
+        "dist.barrier()\n"
+    )
+    assert launch(worker("computes.py", START + body), stall=3).ok
+
+
+def test_a_missing_file_is_named(launch):
+    with pytest.raises(LaunchError, match=r"workers/nowhere.py is not there.*%%worker nowhere.py"):
+        launch("nowhere.py")
+
+
+def test_failure_raises_with_the_verdict_and_the_run(worker, launch):
+    with pytest.raises(LaunchError, match="raised ZeroDivisionError") as caught:
+        launch(worker("zero.py", "print('kept')\n1 / 0\n"))
+    assert str(caught.value) == str(caught.value.run.verdict)
+    assert caught.value.run.ranks[0].stdout == "kept\n"
+    assert "ZeroDivisionError" in caught.value.run.ranks[0].stderr
+    assert "bootstrap.py" not in caught.value.run.ranks[0].stderr
+    assert caught.value.run.dir.exists()
+
+
+def test_the_next_launch_works_after_each_failure(worker, launch):
+    for fault in FAULTS:
+        if not fault.waits:
+            launch(worker("fault.py", fault.script), check=False)
+            assert launch(worker("fine.py", START)).ok, fault.name
+
+
+def test_an_interrupt_ends_the_ranks(worker, launch, monkeypatch):
+    class Interrupting(view.Silent):
+        def update(self):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(view, "Silent", Interrupting)
+    script = worker("long.py", START + "time.sleep(1000)\n")
+    with pytest.raises(KeyboardInterrupt):
+        launch(script)
+    monkeypatch.undo()
+    assert launch(worker("fine.py", START)).ok

@@ -1,0 +1,234 @@
+"""A run that goes well: what the ranks see, and what the notebook gets."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from course_utils import LaunchError, places
+from course_utils.launch import InputError
+
+HELLO = """
+import torch
+import torch.distributed as dist
+from course_utils.worker import init, report
+
+init()
+total = torch.tensor([float(dist.get_rank())])
+dist.all_reduce(total)
+print("hello from", dist.get_rank())
+report(total=total)
+"""
+
+both_ways = pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+
+
+@both_ways
+@pytest.mark.parametrize("nproc", [1, 2, 3, 4])
+def test_every_rank_reports_prints_and_ends_well(worker, launch, warm, nproc):
+    run = launch(worker("hello.py", HELLO), nproc=nproc, warm=warm)
+    assert run.ok
+    assert run.verdict is None
+    assert run.reports == [{"rank": rank, "total": [sum(range(nproc))]} for rank in range(nproc)]
+    assert [rank.stdout for rank in run.ranks] == [f"hello from {n}\n" for n in range(nproc)]
+    assert [rank.exitcode for rank in run.ranks] == [0] * nproc
+    assert run.command == f"torchrun --standalone --nproc-per-node {nproc} workers/hello.py"
+    assert run.dir.stat().st_mode & 0o777 == 0o700
+
+
+SEES = """
+import json, os, random, sys, threading, multiprocessing
+import numpy, torch
+import helper_module
+print(json.dumps({
+    "argv": sys.argv[1:],
+    "script": os.path.basename(sys.argv[0]),
+    "path": sys.path,
+    "cwd": os.getcwd(),
+    "main": sorted(vars(sys.modules["__main__"])),
+    "file": os.path.basename(__file__),
+    "name": __name__,
+    "environ": {k: v for k, v in os.environ.items() if not k.startswith(VARIES)},
+    "threads": torch.get_num_threads(),
+    "live threads": threading.active_count(),
+    "torch seed is drawn": torch.initial_seed() != 67280421310721,
+    "debug": str(torch.distributed.get_debug_level()),
+    "start method": multiprocessing.get_start_method(),
+    "stdin": sys.stdin.read(),
+    "encoding": sys.stdout.encoding,
+}))
+""".replace(
+    "VARIES",
+    repr(("MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_ERROR_FILE", "COURSE_RUN_DIR")),
+)
+
+
+def test_a_script_sees_the_same_warm_and_cold(worker, launch, monkeypatch):
+    monkeypatch.setenv("SET_AFTER_THE_AGENT_STARTED", "yes")
+    monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "DETAIL")
+    worker("helper_module.py", "value = 1")
+    script = worker("sees.py", SEES)
+    seen = {}
+    for warm in (True, False):
+        run = launch(script, "--a", "b c", "$$HOME", "${local_rank}", env={"GIVEN": 3}, warm=warm)
+        seen[warm] = json.loads(run.ranks[1].stdout)
+    # torch sets this one in an agent that lives on; it says what torchrun's default says
+    for each in seen.values():
+        each["environ"].pop("TORCHELASTIC_SIGNALS_TO_HANDLE", None)
+        each["environ"].pop("TORCHINDUCTOR_CACHE_DIR", None)
+    assert seen[True] == seen[False]
+    assert seen[True]["argv"] == ["--a", "b c", "$$HOME", "${local_rank}"]
+    assert seen[True]["environ"]["GIVEN"] == "3"
+    assert seen[True]["environ"]["SET_AFTER_THE_AGENT_STARTED"] == "yes"
+    assert seen[True]["debug"].endswith("DETAIL")
+    assert seen[True]["cwd"] == os.getcwd()
+
+
+def test_random_numbers_differ_between_runs_and_ranks_as_in_fresh_processes(worker, launch):
+    script = worker(
+        "random_state.py",
+        "import numpy, random, torch\n"
+        "from course_utils.worker import report\n"
+        "report(numpy=numpy.random.rand(), random=random.random(), torch=torch.rand(1).item())\n",
+    )
+    drawn = [report for _ in range(2) for report in launch(script).reports]
+    for library in ("numpy", "random"):
+        assert len({each[library] for each in drawn}) == 4
+    fresh = [torch_number_of_a_fresh_process() for _ in range(2)]  # this depends on the version
+    assert len({each["torch"] for each in drawn}) == (1 if fresh[0] == fresh[1] else 4)
+
+
+def torch_number_of_a_fresh_process() -> str:
+    command = [sys.executable, "-c", "import torch; print(torch.rand(1).item())"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+
+
+@both_ways
+def test_exit_handlers_threads_and_late_output_are_waited_for(worker, launch, warm):
+    script = worker(
+        "late.py",
+        "import atexit, threading, time\n"
+        "atexit.register(print, 'at exit')\n"
+        "threading.Thread(target=lambda: (time.sleep(0.2), print('thread'))).start()\n"
+        "print('end of script', end='')\n",
+    )
+    run = launch(script, warm=warm)
+    assert run.ranks[0].stdout == "end of scriptthread\nat exit\n"
+
+
+LEAVES = """
+import subprocess, sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+print(ProcessPoolExecutor(2).submit(len, "abc").result())
+print(ThreadPoolExecutor(2).submit(len, "ab").result())
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
+"""
+
+
+@both_ways
+def test_executors_and_children_that_are_left_do_not_keep_a_rank(worker, launch, warm):
+    run = launch(worker("leaves.py", LEAVES), stall=10, warm=warm)
+    assert run.ranks[1].stdout == "3\n2\n"
+
+
+@both_ways
+def test_a_class_of_the_script_can_be_pickled_to_a_process_of_its_own(worker, launch, warm):
+    script = worker(
+        "loader.py",
+        "import torch\n"
+        "class Squares(torch.utils.data.Dataset):\n"
+        "    def __len__(self): return 4\n"
+        "    def __getitem__(self, i): return i * i\n"
+        "if __name__ == '__main__':\n"
+        "    for method in ('fork', 'spawn'):\n"
+        "        loader = torch.utils.data.DataLoader(\n"
+        "            Squares(), num_workers=1, multiprocessing_context=method)\n"
+        "        print([int(x) for x in loader])\n",
+    )
+    run = launch(script, nproc=1, warm=warm)
+    assert run.ranks[0].stdout == "[0, 1, 4, 9]\n" * 2
+
+
+def test_series_marks_and_odd_values_arrive(worker, launch):
+    script = worker(
+        "reports.py",
+        "import time, torch\n"
+        "from course_utils.worker import mark, report, rank\n"
+        "for step in range(3):\n"
+        "    with mark('work'):\n"
+        "        time.sleep(0.01 * (rank() + 1))\n"
+        "    report(step=step, total=3, loss=torch.tensor(step / 2))\n"
+        "report(nan=float('nan'), items=[torch.ones(2), (1, 'a')], kind=torch.int64)\n",
+    )
+    run = launch(script)
+    assert run.series("loss") == [0.0, 0.5, 1.0]
+    assert run.series("loss", rank=1) == [0.0, 0.5, 1.0]
+    last = run.ranks[0].reports[-1]
+    assert last["nan"] != last["nan"]
+    assert last["items"] == [[1.0, 1.0], [1, "a"]]
+    assert last["kind"] == "torch.int64"
+    marks = run.timeline()
+    assert [each["rank"] for each in marks] == [0] * 3 + [1] * 3
+    assert min(each["start"] for each in marks) == 0
+    assert all(each["end"] - each["start"] >= 0.01 * (each["rank"] + 1) for each in marks)
+
+
+def test_what_a_worker_imports_is_read_anew_each_time(worker, launch):
+    worker("part.py", "value = 1")
+    script = worker("whole.py", "import part\nprint(part.value)")
+    assert launch(script, nproc=1).ranks[0].stdout == "1\n"
+    worker("part.py", "value = 'two'")
+    assert launch(script, nproc=1).ranks[0].stdout == "two\n"
+
+
+def test_a_worker_file_runs_by_hand(worker, launch, tmp_path):
+    worker("hello.py", HELLO)
+    command = launch("hello.py").command.split()
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", *command[1:]],
+        cwd=places.home(),
+        env=os.environ | {"PYTHONPATH": str(places.ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "hello from 0" in done.stdout
+    assert "report rank 1: total=[1.0]" in done.stdout
+
+
+@pytest.mark.parametrize("nproc", [0, -1, 1000, "abc", 2.0, None, True])
+def test_a_number_of_ranks_that_cannot_be(worker, launch, nproc):
+    with pytest.raises(InputError, match="number of ranks must be a whole number from 1 to 64"):
+        launch(worker("hello.py", HELLO), nproc=nproc)
+
+
+@pytest.mark.parametrize("timeout", [0, -3, "soon", None, float("nan")])
+def test_a_timeout_that_cannot_be(worker, launch, timeout):
+    with pytest.raises(InputError, match="timeout must be a number of seconds above 0"):
+        launch(worker("hello.py", HELLO), timeout=timeout)
+
+
+@pytest.mark.parametrize("name", ["../x.py", "/etc/passwd", "a/b.py", "workers/../../x.py"])
+def test_a_file_outside_workers(launch, name):
+    with pytest.raises(InputError, match="outside workers/"):
+        launch(name)
+
+
+def test_a_link_out_of_workers(launch, tmp_path):
+    (tmp_path / "real.py").write_text("print('reached')")
+    link = places.workers() / "link.py"
+    link.symlink_to(tmp_path / "real.py")
+    try:
+        with pytest.raises(InputError, match="outside workers/"):
+            launch("link.py")
+    finally:
+        link.unlink()
+
+
+def test_a_file_that_is_missing(launch):
+    with pytest.raises(LaunchError, match=r"workers/nowhere.py is not there"):
+        launch("nowhere.py")
+    assert launch("nowhere.py", check=False).verdict.kind == "launcher"

@@ -1,0 +1,72 @@
+"""Many launches from one process leave nothing behind."""
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+import psutil
+import pytest
+
+from course_utils import places
+from course_utils.launch.client import warm_agent
+
+# Others' processes make and remove semaphores meanwhile, which would be counted here.
+pytestmark = pytest.mark.alone
+
+SCRIPT = """
+import sys
+import torch.distributed as dist
+from course_utils.worker import init
+init()
+dist.barrier()
+if len(sys.argv) > 1 and dist.get_rank() == 1:
+    raise RuntimeError("as asked")
+"""
+
+
+def held() -> dict[str, object]:
+    """What this process, its agent and the forkserver hold."""
+    ours = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    return {
+        "processes": len(ours),
+        "descriptors": sum(each.num_fds() for each in ours),
+        "threads": sum(each.num_threads() for each in ours),
+        "temporary files": len(os.listdir(tempfile.gettempdir())),
+        "abandoned semaphores": abandoned_semaphores(),
+        "run folders": sum(1 for _ in places.runs().glob("*/*")),
+    }
+
+
+def abandoned_semaphores() -> set[str]:
+    """The semaphores in /dev/shm that no process has open; those of others come and go."""
+    there = {f"/dev/shm/{path.name}" for path in Path("/dev/shm").glob("sem.mp-*")}
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            there -= {line.split()[-1] for line in maps.read_text().splitlines() if "/shm/" in line}
+    return there
+
+
+def test_thirty_launches_leave_nothing_behind(worker, launch):
+    script = worker("many.py", SCRIPT)
+    for _ in range(3):
+        launch(script)
+    agent, before = warm_agent(), held()
+    for _ in range(30):
+        launch(script)
+    assert held() == before
+    assert warm_agent() is agent
+
+
+def test_two_hundred_launches_of_which_a_fifth_fail(worker, launch):
+    script = worker("many.py", SCRIPT)
+
+    def hundred() -> None:
+        for number in range(100):
+            run = launch(script, *(["fail"] if number % 5 == 0 else []), check=False)
+            assert run.ok == (number % 5 != 0)
+
+    hundred()  # of failed runs the folders are kept, but no more than twenty
+    before = held()
+    hundred()
+    assert held() == before

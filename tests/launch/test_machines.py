@@ -1,0 +1,70 @@
+"""Several machines: here two launches that meet as if they were on two."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from course_utils import places
+from course_utils.launch import InputError
+
+MEET = """
+import os, torch, torch.distributed as dist
+from course_utils.worker import report
+dist.init_process_group("gloo")
+total = torch.tensor([float(dist.get_rank())])
+dist.all_reduce(total)
+print("rank", dist.get_rank(), "on node", os.environ["GROUP_RANK"])
+report(total=total.item(), world=dist.get_world_size())
+dist.destroy_process_group()
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_two_launches_of_two_ranks_are_one_world_of_four(worker):
+    script = worker("meet.py", MEET)
+    endpoint = f"127.0.0.1:{free_port()}"
+    code = (
+        "from course_utils import launch\n"
+        f"run = launch({script!r}, nnodes=2, rdzv_endpoint={endpoint!r}, timeout=60)\n"
+        "print('RANKS', sorted(rank.number for rank in run.ranks), run.reports[0])\n"
+    )
+    environ = os.environ | {"PYTHONPATH": str(places.ROOT), "GLOO_SOCKET_IFNAME": "lo"}
+    nodes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], env=environ, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    shown = [node.communicate(timeout=90)[0] for node in nodes]
+    assert [node.returncode for node in nodes] == [0, 0]
+    ranks = sorted(re.search(r"RANKS (\[.*?\])", text)[1] for text in shown)
+    assert ranks == ["[0, 1]", "[2, 3]"]
+    for text in shown:
+        assert f"--nnodes 2 --rdzv-backend c10d --rdzv-endpoint {endpoint}" in text
+        assert "this run listens on the network, without a password" in text
+        assert "'total': 6.0, 'world': 4" in text
+    for rank in range(4):
+        assert f"[rank {rank}] rank {rank} on node {rank // 2}" in "".join(shown)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"nnodes": 2}, "need a place to meet"),
+        ({"nnodes": 2, "rdzv_endpoint": "host"}, "need a place to meet"),
+        ({"nnodes": 0}, "must be 1 or more"),
+        ({"rdzv_endpoint": "host:29500"}, "say how many with --nnodes"),
+    ],
+)
+def test_options_that_do_not_fit(worker, launch, options, said):
+    with pytest.raises(InputError, match=said):
+        launch(worker("meet.py", MEET), **options)

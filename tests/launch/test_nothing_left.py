@@ -1,0 +1,149 @@
+"""Whatever is killed or interrupted, within 5 s no process of the run lives."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from course_utils import places
+
+# Each rank has a child of its own and ignores SIGTERM: the worst there is.
+STUBBORN = """
+import os, signal, subprocess, sys, time
+from course_utils.worker import init
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+init()
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)", "MARK"])
+print("up", flush=True)
+time.sleep(1000)
+"""
+NOTEBOOK = """
+import sys
+from course_utils import launch
+launch("stubborn.py", nproc=2, warm=WARM, check=False)
+"""
+
+
+def processes_of(mark: str) -> list[psutil.Process]:
+    """Every process that carries `mark`, the test's home, in its arguments or environment."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            text = " ".join([*process.cmdline(), *process.environ().values()])
+        except psutil.Error:
+            continue
+        if mark in text and process.pid != os.getpid():
+            found.append(process)
+    return found
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start a stand-in for a kernel that launches stubborn ranks; give it and its home."""
+    home = tmp_path / "home"
+    (home / "workers").mkdir(parents=True)
+    (home / "workers" / "stubborn.py").write_text(STUBBORN.replace("MARK", str(home)))
+    environ = os.environ | {"COURSE_HOME": str(home), "PYTHONPATH": str(places.ROOT)}
+    kernels = []
+
+    def begin(warm: bool) -> subprocess.Popen:
+        code = NOTEBOOK.replace("WARM", str(warm))
+        kernel = subprocess.Popen([sys.executable, "-c", code], env=environ)
+        kernels.append(kernel)
+        return kernel
+
+    begin.home = home
+    yield begin
+    for process in processes_of(str(home)):
+        process.kill()
+    for kernel in kernels:
+        kernel.wait(10)
+
+
+def wait_for(condition, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def ranks_are_up(home) -> bool:
+    logs = list(home.glob(".runs/*/*/rank_*/stdout.log"))
+    return len(logs) == 2 and all(log.read_text() == "up\n" for log in logs)
+
+
+def rank_processes(home) -> list[psutil.Process]:
+    pids = home.glob(".runs/*/*/rank_*/pid")
+    return [psutil.Process(int(path.read_text().split()[0])) for path in pids]
+
+
+def assert_all_gone(home) -> None:
+    gone = wait_for(lambda: not processes_of(str(home)), 5)
+    assert gone, [(each.pid, each.cmdline()[:6]) for each in processes_of(str(home))]
+
+
+def victim_of(name: str, kernel: subprocess.Popen, home) -> psutil.Process:
+    """The process a case kills: the kernel, the agent, the forkserver or a rank."""
+    if name == "kernel":
+        return psutil.Process(kernel.pid)
+    rank = rank_processes(home)[1]
+    if name == "rank":
+        return rank
+    agent = next(p for p in rank.parents() if p.ppid() == kernel.pid)
+    return agent if name == "agent" else rank.parent()
+
+
+@pytest.mark.parametrize(
+    ("victim", "warm"),
+    [
+        ("kernel", True),
+        ("kernel", False),
+        ("agent", True),
+        ("agent", False),
+        ("forkserver", True),
+        ("rank", True),
+        ("rank", False),
+    ],
+)
+def test_sigkill_of_any_process(start, victim, warm):
+    kernel = start(warm)
+    assert wait_for(lambda: ranks_are_up(start.home), 40)
+    victim_of(victim, kernel, start.home).kill()
+    if victim != "kernel":
+        assert kernel.wait(10) == 0  # the launch ends by itself, with a verdict
+    assert_all_gone(start.home)
+
+
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_kernel(start, number, warm):
+    kernel = start(warm)
+    assert wait_for(lambda: ranks_are_up(start.home), 40)
+    sent = time.monotonic()
+    kernel.send_signal(number)
+    kernel.wait(10)
+    assert time.monotonic() - sent < 8
+    assert_all_gone(start.home)
+
+
+def test_sigkill_of_the_kernel_at_random_moments(start):
+    random.seed(7)
+    for moment in range(20):
+        kernel = start(warm=moment % 4 != 0)
+        time.sleep(random.uniform(0.1, 6) if moment % 2 else random.uniform(0, 1.5))
+        kernel.kill()
+        assert_all_gone(start.home)
+
+
+def test_a_timeout_ends_stubborn_ranks_and_their_children(worker, launch):
+    mark = f"timeout-{os.getpid()}"
+    run = launch(worker("stubborn.py", STUBBORN.replace("MARK", mark)), timeout=2, check=False)
+    assert run.verdict.kind == "hung"
+    assert wait_for(lambda: not processes_of(mark), 5)

@@ -1,0 +1,68 @@
+"""Nobody is let in: sockets on the loopback only, private folders, kernels side by side."""
+
+import os
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from course_utils import places
+
+WAITS = """
+import time
+from course_utils.worker import init
+init()
+print("up", flush=True)
+time.sleep(1.5)
+"""
+
+
+def listening(process: psutil.Process) -> set[str]:
+    """The addresses on which a process listens."""
+    try:
+        connections = process.net_connections("inet")
+    except psutil.Error:
+        return set()
+    return {each.laddr.ip for each in connections if each.status == psutil.CONN_LISTEN}
+
+
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+def test_nothing_listens_beyond_the_loopback(worker, launch, monkeypatch, warm):
+    from course_utils.launch import view
+
+    seen: set[str] = set()
+
+    class Looking(view.Silent):
+        def update(self):
+            for process in psutil.Process().children(recursive=True):
+                seen.update(listening(process))
+
+    monkeypatch.setattr(view, "Silent", Looking)
+    assert launch(worker("waits.py", WAITS), nproc=3, warm=warm).ok
+    assert seen == {"127.0.0.1"}
+
+
+@pytest.mark.alone
+def test_six_kernels_at_once(tmp_path, worker):
+    script = worker("waits.py", WAITS + "import os\nassert os.environ['WORLD_SIZE'] == '2'\n")
+    code = f"from course_utils import launch; launch({script!r}, nproc=2, show=False)"
+    environ = os.environ | {"PYTHONPATH": str(places.ROOT)}
+    kernels = [subprocess.Popen([sys.executable, "-c", code], env=environ) for _ in range(6)]
+    assert [kernel.wait(120) for kernel in kernels] == [0] * 6
+
+
+def test_folders_are_for_their_owner_alone(worker, launch):
+    run = launch(worker("waits.py", WAITS))
+    for folder in (run.dir, run.dir.parent, run.dir.parent.parent, run.ranks[0].dir):
+        assert folder.stat().st_mode & 0o777 == 0o700, folder
+    for file in run.dir.rglob("*.log"):
+        assert file.stat().st_mode & 0o077 == 0, file
+
+
+def test_a_read_only_checkout_uses_the_cache_folder(monkeypatch, tmp_path):
+    monkeypatch.delenv("COURSE_HOME")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(os, "access", lambda path, mode: path != places.ROOT)
+    assert places.workers() == tmp_path / "distributed-course" / "workers"
+    assert places.runs().stat().st_mode & 0o777 == 0o700

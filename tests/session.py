@@ -1,0 +1,40 @@
+"""What holds for every test session, notebooks under nbval included.
+
+A plugin and not a conftest: nbval's cells know no fixtures, and notebooks lie beside this folder.
+"""
+
+import os
+import shutil
+import tempfile
+
+from nbval.plugin import IPyNbCell
+
+from course_utils.launch.client import close_warm_agent
+
+
+def pytest_configure(config):
+    """Keep worker files and run folders of this session apart from the user's."""
+    config.course_home = tempfile.mkdtemp(prefix="course-")
+    os.environ["COURSE_HOME"] = config.course_home
+    temporary = os.path.join(config.course_home, "tmp")
+    os.mkdir(temporary)
+    os.environ["TMPDIR"] = tempfile.tempdir = temporary  # others' files are not counted there
+
+
+def pytest_unconfigure(config):
+    """Leave neither a process nor a file."""
+    close_warm_agent()
+    shutil.rmtree(config.course_home, ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items):
+    """Let nothing run beside a notebook: it times what it claims."""
+    for item in items:
+        if isinstance(item, IPyNbCell):
+            item.add_marker("alone")
+
+
+def pytest_collectstart(collector):
+    """Let nbval compare everything a cell shows but stderr and SVG."""
+    if hasattr(collector, "skip_compare"):
+        collector.skip_compare += "stderr", "image/svg+xml"

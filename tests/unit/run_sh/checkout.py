@@ -1,0 +1,98 @@
+"""A checkout of run.sh of its own, with a Python and a pip that do as each test tells them."""
+
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+TOOLS = (
+    "awk bash cat cksum cp df dirname grep head ln mkdir mktemp mv readlink rm sleep tail"
+    " touch uname"
+)
+
+# Answers as Python, its venv and its pip do. CALLS gets a line for each call of the latter two;
+# FAKE_PIP is what pip does, and HAS is what is installed.
+FAKE_PYTHON = f"""#!/usr/bin/env bash
+case "$1 $2" in
+    "-c "*) exec {shlex.quote(sys.executable)} "$@" ;;
+    "-P -c") for name in "${{@:4}}"; do case " $HAS " in *" $name "*) ;; *) exit 1 ;; esac; done ;;
+    "-m venv") echo venv >>"$CALLS"; mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
+    "-m pip") echo pip >>"$CALLS"; eval "$FAKE_PIP" ;;
+    *) echo "$0 $*"; exit "${{STATUS:-0}}" ;;
+esac
+"""
+OLD_PYTHON = """#!/usr/bin/env bash
+case "$2" in *print*) echo 3.9.2 ;; *) exit 1 ;; esac
+"""
+
+
+def write_program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+class Checkout:
+    """A copy of run.sh in a folder with a blank in its name, on a PATH of its own."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.root = folder, folder / "the course"
+        self.bin, self.calls_file, self.tmp = folder / "bin", folder / "calls", folder / "tmp"
+        for made in (self.root, self.bin, self.tmp):
+            made.mkdir()
+        shutil.copy(ROOT / "run.sh", self.root)
+        (self.root / "requirements.txt").write_text("six==1.17.0\n")
+        (self.root / "pyproject.toml").write_text("")
+        for tool in TOOLS.split():
+            (self.bin / tool).symlink_to(shutil.which(tool))
+        write_program(self.bin / "python3", FAKE_PYTHON)
+        self.env = {
+            "PATH": str(self.bin),
+            "TMPDIR": str(self.tmp),
+            "CALLS": str(self.calls_file),
+            "HAS": "pip pytest jupyterlab",
+        }
+
+    def start(self, *arguments: str, **env: str) -> subprocess.Popen:
+        return subprocess.Popen(
+            [self.root / "run.sh", *arguments],
+            env=self.env | env,
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *arguments: str, **env: str) -> tuple[int, str, str]:
+        """Its status, stdout and stderr."""
+        process = self.start(*arguments, **env)
+        out, err = process.communicate(timeout=50)
+        return process.returncode, out.strip(), err.strip()
+
+    def calls(self) -> list[str]:
+        return self.calls_file.read_text().split() if self.calls_file.exists() else []
+
+    def left(self) -> set[str]:
+        """What is in the checkout that was not there at first."""
+        known = {"run.sh", "requirements.txt", "pyproject.toml"}
+        return {path.name for path in self.root.iterdir()} - known
+
+    @property
+    def own_python(self) -> str:
+        return f"{self.root}/.venv/bin/python"
+
+
+def wait_for(condition, seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about in time"
+        time.sleep(0.02)
+
+
+def is_one_sentence(text: str) -> bool:
+    return len(text.splitlines()) == 1 and text.startswith("run.sh: ") and text.endswith(".")

@@ -1,0 +1,195 @@
+"""Which command run.sh starts, and with which Python."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.unit.run_sh.checkout import (
+    FAKE_PYTHON,
+    OLD_PYTHON,
+    ROOT,
+    is_one_sentence,
+    wait_for,
+    write_program,
+)
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.mark.parametrize("command", ["list", "doctor", "clean", "extract", "no-such-command"])
+def test_a_command_that_needs_no_torch_runs_on_a_bare_python(course, command):
+    status, out, err = course.run(command, "an argument", STATUS="2")
+    assert (status, err) == (2, "")
+    assert out == f"{course.bin}/python3 -m course_utils {command} an argument"
+    assert not course.left()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "starts"),
+    [
+        ((), "course_utils demo transformer"),
+        (("demo", "ring", "-n", "3"), "course_utils demo ring -n 3"),
+        (("bench", "launch"), "course_utils bench launch"),
+        (("execute", "a b.ipynb"), "course_utils execute a b.ipynb"),
+        (("test", "tests/unit", "-x"), "pytest tests/unit -x"),
+        (
+            ("lab", "--no-browser"),
+            "jupyterlab --ServerApp.ip=127.0.0.1 --notebook-dir=notebooks --no-browser",
+        ),
+    ],
+)
+def test_a_command_that_needs_torch_makes_the_environment_first(course, arguments, starts):
+    status, out, _ = course.run(*arguments, STATUS="7")
+    assert (status, out) == (7, f"{course.own_python} -m {starts}")
+    assert course.calls() == ["venv", "pip", "pip"]
+
+
+@pytest.mark.parametrize("failing", ["-n", "alone", "neither"])
+def test_all_tests_run_in_two_passes_and_either_may_fail(course, failing):
+    asked = f'case " $* " in *" {failing} "*) exit 1 ;; esac'
+    python = write_program(course.bin / "python3", FAKE_PYTHON.replace("exit", f"{asked}; exit"))
+    status, out, _ = course.run("test", COURSE_PYTHON=str(python), HAS="torch pytest xdist")
+    assert status == (failing != "neither")
+    assert [line.split(" -m ", 1)[1] for line in out.splitlines()] == [
+        "pytest -n 2 -m not alone",
+        "pytest -m alone",
+    ]
+
+
+def test_ci_installs_what_tests_need_of_the_system(course):
+    write_program(course.bin / "id", "echo 0")
+    write_program(course.bin / "apt-get", 'echo "$@" >>"$CALLS"')
+    course.run("setup")
+    course.calls_file.unlink()
+    _, _, err = course.run("test", "tests/unit", CI="true")
+    assert "Installing iproute2..." in err
+    assert "install" in course.calls()
+    assert "iproute2" in course.calls()
+    for program in ("ip", "tc"):
+        write_program(course.bin / program, "")
+    _, _, err = course.run("test", "tests/unit", CI="true")
+    assert not err
+
+
+def test_ci_says_what_it_cannot_install(course):
+    status, _, err = course.run(
+        "test", "tests/unit", CI="true", COURSE_PYTHON="python3", HAS="torch pytest"
+    )
+    assert status == 2
+    assert is_one_sentence(err.splitlines()[-1])
+    assert "cannot install iproute2" in err
+
+
+@pytest.mark.parametrize("word", ["help", "--help", "-h"])
+def test_help_in_each_of_its_spellings(course, word):
+    _, out, _ = course.run(word)
+    assert out.endswith("course_utils -h" if word == "-h" else "course_utils --help")
+
+
+def test_an_unknown_command_ends_in_one_sentence():
+    done = subprocess.run(
+        [ROOT / "run.sh", "no-such-command"],
+        env=os.environ | {"COURSE_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode == 2
+    assert not done.stdout
+    assert len(done.stderr.splitlines()) == 1
+    assert "no-such-command" in done.stderr
+
+
+def test_setup_takes_no_arguments(course):
+    status, _, err = course.run("setup", "--fast")
+    assert status == 2
+    assert is_one_sentence(err)
+    assert not course.left()
+
+
+def test_it_runs_through_a_relative_symlink_from_elsewhere(course):
+    (course.folder / "links").mkdir()
+    (course.folder / "links/one").symlink_to("../the course/run.sh")
+    (course.folder / "two").symlink_to("links/one")
+    done = subprocess.run(
+        [course.folder / "two"], env=course.env, cwd="/", capture_output=True, text=True, timeout=30
+    )
+    assert done.stdout.startswith(course.own_python)
+
+
+def test_a_signal_reaches_what_was_started(course):
+    waits = '#!/usr/bin/env bash\n[ "$1" = -c ] || { touch "$CALLS"; exec sleep 50; }\n'
+    write_program(course.bin / "python3", waits)
+    process = course.start("list")
+    wait_for(course.calls_file.exists)
+    process.terminate()
+    process.communicate(timeout=10)
+    assert process.returncode == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])
+def test_an_active_environment_that_holds_the_course_is_used(course, variable):
+    python = write_program(course.folder / "their env/bin/python", FAKE_PYTHON)
+    env = {variable: str(python.parents[1])}
+    _, out, _ = course.run(HAS="torch course_utils", **env)
+    assert out == f"{python} -m course_utils demo transformer"
+    assert not course.left()
+
+
+def test_an_active_environment_without_the_course_is_not_used(course):
+    python = write_program(course.folder / "their env/bin/python", FAKE_PYTHON)
+    _, out, _ = course.run(VIRTUAL_ENV=str(python.parents[1]), HAS="torch")
+    assert out.startswith(course.own_python)
+
+
+def test_our_own_environment_is_kept_up_to_date_when_it_is_active(course):
+    active = {"VIRTUAL_ENV": f"{course.root}/.venv", "HAS": "pip torch course_utils"}
+    course.run("setup", **active)
+    (course.root / "requirements.txt").write_text("# changed\n")
+    assert "Updating" in course.run("setup", **active)[2]
+
+
+@pytest.mark.parametrize("spelling", ["/absolute", "theirs/python", "python-of-theirs"])
+def test_course_python_is_used_as_it_is(course, spelling):
+    folder = course.bin if spelling == "python-of-theirs" else course.folder / "theirs"
+    name = "python-of-theirs" if spelling == "python-of-theirs" else "python"
+    python = write_program(folder / name, FAKE_PYTHON)
+    chosen = str(python) if spelling == "/absolute" else spelling
+    _, out, err = course.run(COURSE_PYTHON=chosen, HAS="torch")
+    assert (out, err) == (f"{python} -m course_utils demo transformer", "")
+    assert not course.left()
+
+
+def test_course_python_finds_the_course_that_is_not_installed_there(course):
+    (course.root / "course_utils").mkdir()
+    (course.root / "course_utils/__main__.py").write_text(
+        "import os; print(os.getenv('PYTHONPATH'))"
+    )
+    _, out, _ = course.run("list", COURSE_PYTHON=sys.executable, PYTHONPATH="/theirs")
+    assert out == f"{course.root}:/theirs"
+
+
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [(None, "does not run"), (OLD_PYTHON, "3.9.2"), (FAKE_PYTHON, "no torch")],
+    ids=["missing", "too old", "without torch"],
+)
+def test_a_course_python_that_will_not_do_is_refused(course, program, says):
+    if program:
+        write_program(course.folder / "theirs", program)
+    status, out, err = course.run(COURSE_PYTHON=f"{course.folder}/theirs")
+    assert (status, out) == (2, "")
+    assert is_one_sentence(err)
+    assert says in err
+    assert not course.left()
+
+
+@pytest.mark.parametrize(("command", "needs"), [("lab", "jupyterlab"), ("test", "pytest")])
+def test_what_their_python_lacks_for_a_command_is_named(course, command, needs):
+    status, _, err = course.run(command, COURSE_PYTHON=f"{course.bin}/python3", HAS="torch")
+    assert status == 2
+    assert is_one_sentence(err)
+    assert f"pip install {needs}" in err

@@ -1,0 +1,73 @@
+"""The environment that run.sh makes, and when it makes it anew."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.unit.run_sh.checkout import (
+    FAKE_PYTHON,
+    write_program,
+)
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def test_a_second_call_installs_nothing_and_says_nothing(course):
+    course.run("setup")
+    before = course.calls()
+    assert course.run("demo", "ring")[2] == ""
+    assert course.calls() == before
+    assert course.left() == {".venv"}
+    assert not list(course.tmp.iterdir())
+
+
+@pytest.mark.parametrize("file", ["requirements.txt", "pyproject.toml"])
+def test_changed_requirements_update_the_environment_that_is_there(course, file):
+    course.run("setup")
+    (course.root / file).write_text("# changed\n")
+    status, _, err = course.run("setup")
+    assert status == 0
+    assert "Updating" in err
+    assert course.calls() == ["venv", "pip", "pip", "pip", "pip"]
+
+
+def test_a_moved_checkout_gets_a_new_environment(course):
+    course.run("setup")
+    course.root = course.root.rename(course.folder / "moved here")
+    status, _, err = course.run("setup")
+    assert status == 0
+    assert "another folder" in err
+    assert course.calls() == ["venv", "pip", "pip"] * 2
+
+
+def test_an_environment_whose_python_is_gone_is_made_anew(course):
+    course.run("setup")
+    Path(course.own_python).unlink()
+    assert course.run("setup")[0] == 0
+    assert course.calls() == ["venv", "pip", "pip"] * 2
+
+
+def test_an_environment_made_by_hand_is_completed_and_not_removed(course):
+    write_program(Path(course.own_python), FAKE_PYTHON)
+    (course.root / ".venv/mine").touch()
+    assert course.run("setup")[0] == 0
+    assert course.calls() == ["pip", "pip"]
+    assert (course.root / ".venv/mine").exists()
+
+
+def test_two_at_once_make_one_environment(course):
+    both = [course.start("setup", FAKE_PIP="sleep 0.5") for _ in range(2)]
+    said = [process.communicate(timeout=50)[1] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert course.calls() == ["venv", "pip", "pip"]
+    assert sum("Waiting for the run.sh" in text for text in said) == 1
+    assert course.left() == {".venv"}
+
+
+def test_the_lock_of_a_killed_process_holds_nobody_up(course):
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    (course.root / ".venv.lock").symlink_to(str(ended.pid))
+    assert course.run("setup")[0] == 0
+    assert course.left() == {".venv"}

@@ -1,0 +1,125 @@
+"""Hosts in network namespaces: they exchange messages, keep to their rate, and leave nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from course_utils import links
+from course_utils.launch import InputError, LaunchError
+
+permitted = pytest.mark.skipif(bool(links.why_not()), reason=links.why_not() or "permitted")
+SUM = """
+import torch
+import torch.distributed as dist
+from course_utils.worker import init, report
+init()
+number = torch.tensor([dist.get_rank() + 1])
+dist.all_reduce(number)
+report(sum=number.item())
+"""
+ENDLESS = """
+import time
+from course_utils.worker import init, report
+init()
+report(started=True)
+time.sleep(600)
+"""
+CALLER = """
+from course_utils import links
+links.run("linked_endless.py", hosts=2, told=lambda report: print("started", flush=True))
+"""
+
+
+def inside() -> list[psutil.Process]:
+    """The processes that hold hosts, on the whole machine."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        words = process.info["cmdline"] or []
+        if "course_utils.links_inside" in words and os.environ["COURSE_HOME"] in str(words):
+            found.append(process)
+    return found
+
+
+def cards() -> str:
+    return subprocess.run(["ip", "-br", "link"], capture_output=True, text=True).stdout
+
+
+@permitted
+@pytest.mark.timeout(120)
+def test_the_hosts_of_a_run_add_up_and_are_gone_afterwards(worker):
+    before, told = cards(), []
+    run = links.run(worker("linked_sum.py", SUM), hosts=3, told=told.append)
+    assert [report["sum"] for report in run.reports] == [6, 6, 6]
+    assert told == [{"sum": 6}]
+    assert not inside()
+    assert cards() == before
+
+
+@permitted
+@pytest.mark.timeout(120)
+def test_a_rank_that_raises_is_named(worker):
+    script = worker("linked_raises.py", "import os\nif os.environ['RANK'] == '1':\n    1 / 0\n")
+    with pytest.raises(LaunchError, match="rank 1: ZeroDivisionError"):
+        links.run(script, hosts=2)
+    assert not inside()
+
+
+@permitted
+@pytest.mark.timeout(120)
+def test_a_run_that_does_not_end_is_stopped_in_time(worker):
+    with pytest.raises(LaunchError, match="stopped after 5 s"):
+        links.run(worker("linked_endless.py", ENDLESS), hosts=2, timeout=5)
+    assert not inside()
+
+
+@permitted
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=str)
+def test_nothing_outlives_the_caller(worker, how):
+    before = cards()
+    worker("linked_endless.py", ENDLESS)
+    caller = subprocess.Popen(
+        [sys.executable, "-c", CALLER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    try:
+        assert caller.stdout.readline() == b"started\n"
+        assert inside()
+        caller.send_signal(how)
+        caller.wait(30)
+        gone = time.monotonic() + 20
+        while inside() and time.monotonic() < gone:
+            time.sleep(0.1)
+        assert not inside()
+        assert cards() == before
+    finally:
+        caller.kill()
+        caller.wait()
+        caller.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"hosts": 0}, "the number of hosts must be from 1 to 16, not 0"),
+        ({"hosts": 2.5}, "the number of hosts must be from 1 to 16, not 2.5"),
+        ({"mbit": 0}, "a link's rate must be above 0 Mbit/s, not 0"),
+    ],
+)
+def test_numbers_that_cannot_be(options, said):
+    with pytest.raises(InputError, match=said):
+        links.run("nothing.py", **options)
+
+
+def test_a_machine_that_permits_no_hosts_says_why(monkeypatch):
+    monkeypatch.setattr(links, "namespaces", lambda: ["sh", "-c", "echo not here >&2; exit 1"])
+    monkeypatch.setattr(links.shutil, "which", lambda name: name)
+    monkeypatch.setattr(links.sys, "platform", "linux")
+    assert links.why_not() == "this machine does not permit network namespaces (not here)"
+    monkeypatch.setattr(links.sys, "platform", "darwin")
+    with pytest.raises(InputError, match="no hosts can be made here: network namespaces need"):
+        links.run("nothing.py")

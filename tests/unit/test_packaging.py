@@ -1,0 +1,117 @@
+import importlib.metadata
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.specifiers import SpecifierSet
+
+ROOT = Path(__file__).resolve().parents[2]
+CONDA_NAMES = {"torch": "pytorch", "matplotlib": "matplotlib-base"}
+
+
+def direct() -> dict[str, str]:
+    """Each direct dependency of pyproject.toml, with its lower bound."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = project["dependencies"] + project["optional-dependencies"]["dev"]
+    return dict(line.split(">=") for line in asked)
+
+
+def pinned() -> dict[str, str]:
+    """Each package of requirements.txt with its version."""
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    return dict(line.split(";")[0].strip().split("==") for line in lines)
+
+
+def conda() -> dict[str, str]:
+    """Each package of environment.yml with what it asks of its version."""
+    lines = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    found = (re.fullmatch(r"([\w-]+)(.*)", line) for line in lines if isinstance(line, str))
+    return {match[1]: match[2] for match in found}
+
+
+def numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
+
+
+def test_every_version_is_exact_and_no_address_is_given():
+    for line in (ROOT / "requirements.txt").read_text().splitlines():
+        assert re.fullmatch(r'[\w.-]+==[\w.]+(; sys_platform == "(linux|darwin)")?', line), line
+
+
+def test_each_direct_dependency_is_pinned_within_its_bound():
+    for name, bound in direct().items():
+        assert numbers(pinned()[name]) >= numbers(bound), name
+
+
+def test_every_version_installs_on_the_oldest_python_in_wide_use():
+    # Debian 12 has 3.11.2; some packages ask for a later 3.11.
+    for name, version in pinned().items():
+        try:
+            installed = importlib.metadata.metadata(name)
+        except importlib.metadata.PackageNotFoundError:  # of another platform
+            continue
+        if installed["Version"] == version:
+            assert SpecifierSet(installed["Requires-Python"] or "").contains("3.11.2"), name
+
+
+def test_the_backend_of_the_editable_install_is_pinned():
+    # ./run.sh installs the course without network, so pip must find setuptools already there.
+    assert "setuptools" in pinned()
+
+
+def test_conda_gets_the_versions_that_pip_gets():
+    for name in [*direct(), "setuptools"]:
+        assert conda()[CONDA_NAMES.get(name, name)] == "=" + pinned()[name], name
+
+
+def test_conda_asks_for_nothing_but_the_direct_dependencies():
+    known = {CONDA_NAMES.get(name, name) for name in direct()}
+    assert set(conda()) - known == {"python", "pip", "setuptools"}
+
+
+def test_conda_asks_for_the_python_of_the_package_and_installs_it():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert conda()["python"] == project["requires-python"]
+    assert environment["name"] == "distributed-course"
+    assert environment["dependencies"][-1] == {"pip": ["-e ."]}
+
+
+def ruff(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "ruff", *arguments, "--no-cache"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("command", [("check",), ("format", "--check")], ids=" ".join)
+@pytest.mark.timeout(60)
+def test_ruff_finds_nothing_in_the_package_the_tests_and_the_notebooks(command):
+    done = ruff(*command)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("command", [("check",), ("format", "--check")], ids=" ".join)
+@pytest.mark.timeout(60)
+def test_ruff_finds_nothing_in_the_worker_files(command, tmp_path):
+    # Ruff passes over cells that begin with a magic of ours, so it is given what they write.
+    # `src`: empty, or their imports of each other would be sorted apart from those of torch.
+    extract = subprocess.run(
+        [sys.executable, "-m", "course_utils", "extract"],
+        cwd=ROOT,
+        env={"COURSE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert extract.returncode == 0, extract.stderr
+    config = ("--config", str(ROOT / "pyproject.toml"), "--config", "src = []")
+    done = ruff(*command, *config, folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr

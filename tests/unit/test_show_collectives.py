@@ -1,0 +1,122 @@
+"""The picture of a collective, drawn from what ranks reported."""
+
+from types import SimpleNamespace
+
+import matplotlib
+import matplotlib.pyplot as plt
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.patches import Rectangle
+
+from course_utils import palette, show
+
+matplotlib.use("agg")
+WHITE = "#ffffff"
+
+
+@pytest.fixture(autouse=True)
+def no_figure_left():
+    yield
+    plt.close("all")
+
+
+def run(**collectives):
+    """A run whose ranks reported each collective as (before, after), a list for each rank."""
+    reports = [
+        {"rank": rank, "collective": name, "before": before[rank], "after": after[rank]}
+        for name, (before, after) in collectives.items()
+        for rank in range(len(before))
+    ]
+    ranks = {report["rank"] for report in reports}
+    return SimpleNamespace(reports=reports, ranks=sorted(ranks))
+
+
+def boxes(axes):
+    """(place, rank) -> (text, colour) for every number drawn, places counted from the left."""
+    faces = {
+        (round(p.get_x(), 3), p.get_y()): to_hex(p.get_facecolor())
+        for p in axes.patches
+        if isinstance(p, Rectangle) and p.get_fill() and p.get_height() > 0.5
+    }
+    lefts = sorted({x for x, _ in faces})
+    return {
+        (lefts.index(x), int(y)): (text_in(axes, x, y), colour) for (x, y), colour in faces.items()
+    }
+
+
+def text_in(axes, x, y):
+    inside = [
+        t.get_text()
+        for t in axes.texts
+        if x < t.get_position()[0] < x + 0.9 and y < t.get_position()[1] < y + 0.8
+    ]
+    assert len(inside) == 1, inside
+    return inside[0]
+
+
+def stripes(axes):
+    return [to_hex(p.get_facecolor()) for p in axes.patches if p.get_height() < 0.5]
+
+
+def colour(rank):
+    return palette.colour(rank).lower()
+
+
+def drawn():
+    return [axes for axes in plt.gcf().axes if axes.texts]
+
+
+def test_a_number_keeps_the_colour_of_the_rank_it_came_from():
+    show.collective(run(gather=([[0.0], [10.0], [20.0]], [[0.0, 10.0, 20.0], [], []])), title="x")
+    (axes,) = drawn()
+    assert boxes(axes) == {
+        (0, 0): ("0", colour(0)),
+        (0, 1): ("10", colour(1)),
+        (0, 2): ("20", colour(2)),
+        (1, 0): ("0", colour(0)),
+        (2, 0): ("10", colour(1)),
+        (3, 0): ("20", colour(2)),
+    }
+    assert not stripes(axes)
+
+
+def test_a_number_made_from_all_has_a_stripe_of_each_rank():
+    show.collective(run(all_reduce=([[0.0], [10.0], [20.0]], [[30.0]] * 3)), title="x")
+    (axes,) = drawn()
+    assert [boxes(axes)[1, rank] for rank in range(3)] == [("30", WHITE)] * 3
+    assert stripes(axes) == [colour(0), colour(1), colour(2)] * 3
+
+
+def test_who_has_nothing_has_an_empty_frame():
+    show.collective(run(scatter=([[1.0, 2.0], []], [[1.0], [2.0]])), title="x")
+    (axes,) = drawn()
+    frames = [p for p in axes.patches if not p.get_fill()]
+    assert [int(p.get_y()) for p in frames] == [1]
+
+
+def test_every_collective_has_its_name_and_every_rank_its_own():
+    one = ([[0.0], [10.0]], [[0.0], [0.0]])
+    show.collective(run(broadcast=one, all_gather=one, reduce=one), title="Some")
+    assert plt.gcf().get_suptitle() == "Some"
+    words = [[text.get_text() for text in axes.texts] for axes in drawn()]
+    for name, said in zip(("broadcast", "all_gather", "reduce"), words, strict=True):
+        assert name in said
+    for axes, said in zip(drawn(), words, strict=True):
+        assert {"rank 0", "rank 1", "before", "after"} <= set(said)
+        (second,) = [text for text in axes.texts if text.get_text() == "rank 1"]
+        assert to_hex(second.get_color()) == colour(1)
+
+
+def test_nothing_is_drawn_outside_its_picture():
+    wide = ([[float(10 * r + i) for i in range(8)] for r in range(8)],) * 2
+    show.collective(run(all_to_all=wide, again=wide), title="x")
+    for axes in drawn():
+        right = axes.get_xlim()[1]
+        assert all(patch.get_x() + patch.get_width() <= right for patch in axes.patches)
+        assert all(text.get_position()[0] <= right for text in axes.texts)
+
+
+def test_a_run_without_collectives_gets_one_sentence():
+    nothing = SimpleNamespace(reports=[{"rank": 0, "loss": 1.0}], ranks=[None])
+    with pytest.raises(ValueError, match="no rank reported a collective: call report"):
+        show.collective(nothing, title="x")
