@@ -8,7 +8,6 @@ STAMP=$VENV/course-stamp # says for which checkout and which requirements .venv 
 SCRATCH=.venv.tmp        # where pip unpacks, on the disk whose room was checked: /tmp may be small
 LOCK=.venv.lock          # a symlink to the id of the process that is making .venv
 CALLED_FROM=$PWD
-TESTS_AT_ONCE=2 # many of them wait, for a rank that hangs or for one that starts
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -111,14 +110,6 @@ install_system_packages() { # Debian's packages whose programs are missing
     say "Installing ${missing[*]}..."
     { apt-get -qq update && apt-get -qq install --no-install-recommends -y "${missing[@]}"; } \
         >/dev/null || die 1 "apt-get could not install ${missing[*]}: see what it said above."
-}
-
-run_all_tests() { # side by side, and then one by one those that time something or take all cores
-    need_module xdist pytest-xdist
-    local side_by_side
-    "$PYTHON" -m pytest -n "$TESTS_AT_ONCE" -m "not alone"
-    side_by_side=$?
-    "$PYTHON" -m pytest -m alone && return $side_by_side
 }
 
 # --- The environment of our own, .venv ----------------------------------------------------------
@@ -283,8 +274,8 @@ case $1 in
         shift
         [ "${CI:-}" != true ] || install_system_packages
         [ $# -eq 0 ] || exec "$PYTHON" -m pytest "$@"
-        run_all_tests
-        exit
+        need_module xdist pytest-xdist
+        exec "$PYTHON" -m tests
         ;;
     demo | bench | execute) course_python ;;
     *) any_python ;;

@@ -1,0 +1,57 @@
+"""All tests, in two passes: side by side, then alone those that time something or take all cores.
+
+What fails is tried once more by itself, a notebook as a whole: two ranks of a test on two cores
+that another test takes too may miss a moment they have when alone. What fails again has failed.
+What passes then is named, for it is unsteady and wants mending.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+AT_ONCE = "2"  # many of them wait, for a rank that hangs or for one that starts
+ROOT = Path(__file__).resolve().parent.parent
+SOME_FAILED = 1  # pytest's exit status; others say that it could not run
+
+
+def main() -> int:
+    """Run both passes; return the exit status of what counts."""
+    passes = [("-n", AT_ONCE, "-m", "not alone"), ("-m", "alone")]
+    statuses = [run_with_second_try(arguments) for arguments in passes]
+    return next(filter(None, statuses), 0)
+
+
+def run_with_second_try(arguments: tuple[str, ...]) -> int:
+    """Run one pass, and once more what failed in it."""
+    status = pytest("--cache-clear", *arguments)
+    if status != SOME_FAILED:
+        return status
+    failed = failures()
+    say(f"{len(failed)} failed, and will be tried once more, one by one")
+    status = pytest(*failed)
+    if status == 0:
+        say("passed by themselves, so they are unsteady:", *failed)
+    return status
+
+
+def pytest(*arguments: str) -> int:
+    """Run pytest in a process of its own; return its exit status."""
+    return subprocess.call([sys.executable, "-m", "pytest", *arguments], cwd=ROOT)
+
+
+def failures() -> list[str]:
+    """What failed in pytest's last run, by node id; of a notebook's cells the whole notebook."""
+    noted = json.loads((ROOT / ".pytest_cache/v/cache/lastfailed").read_text())
+    # A cell needs those before it, and a dict keeps the order without doubles.
+    parts = (each.split("::")[0] if ".ipynb::" in each else each for each in noted)
+    return list(dict.fromkeys(parts))
+
+
+def say(*lines: str) -> None:
+    """Print lines that stand out in the log."""
+    print("run.sh test:", "\n  ".join(lines), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
