@@ -52,10 +52,13 @@ def watch_forked_ranks() -> None:
     """Note the exit codes of warm ranks: torch.multiprocessing ends the others when one fails."""
     join, join_for = ProcessContext.join, ProcessContext._join_procs_with_timeout
 
-    def noting(self: ProcessContext, *arguments: Any, **named: Any) -> bool:
-        note(process.exitcode for process in self.processes)
+    def noting(self: ProcessContext, timeout: float | None = None, **named: Any) -> bool:
+        codes = [process.exitcode for process in self.processes]
+        note(codes)
+        if timeout is not None and timeout < 0 and not any(codes):
+            return False  # torch would look again: a rank that failed in between were not noted
         try:
-            return join(self, *arguments, **named)
+            return join(self, timeout, **named)
         except ProcessExitedException as error:
             exitcodes.setdefault(error.error_index, error.exit_code)
             raise

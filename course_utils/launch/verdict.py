@@ -238,7 +238,7 @@ def _left_early(run: Run, ranks: list[Witness], waiting: list[Witness]) -> Verdi
     early = quiet or gone
     how = "ended in mid-script, with exit status 0," if quiet else "came to the end of the script"
     lines = [f"{_names(early)} {how} while others still waited for it"]
-    lines += _who_waited(waiting)
+    lines += _who_waited([each for each in ranks if each not in gone])
     lines.append("  Do all ranks have the same number of batches, and make the same calls?")
     return _verdict("exited", lines, early[0].number, _place(waiting[0]))
 
