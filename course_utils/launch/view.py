@@ -11,10 +11,10 @@ from course_utils.launch import text
 from course_utils.launch.follow import Progress, Tail
 from course_utils.launch.options import Options
 from course_utils.launch.run import Run
+from course_utils.launch.terminal import Terminal
 
 UPDATE = 0.25  # seconds between two updates of a notebook's lanes
 LANE_LINES = 6
-AT_ONCE = 150, 50  # first and last lines of a rank that a terminal shows in one update
 
 
 class Silent:
@@ -25,48 +25,6 @@ class Silent:
 
     def close(self, run: Run) -> None:
         """Nothing to do at its end."""
-
-
-class Terminal:
-    """`[rank 1] line` for each line as it comes; colours and a progress line on a real terminal."""
-
-    def __init__(self, run: Run, notice: str):
-        self._tails = [(rank, Tail(rank.dir / "stdout.log")) for rank in run.ranks]
-        self._tails += [(rank, Tail(rank.dir / "stderr.log")) for rank in run.ranks]
-        self._progress = Progress(run)
-        self._live = sys.stdout.isatty()
-        self._bar = ""
-        print("\n".join(filter(None, [run.command, notice])), flush=True)
-
-    def update(self, final: bool = False) -> None:
-        """Print what the ranks have said since."""
-        lines = [
-            f"{self._label(rank.number)} {line}"
-            for rank, tail in self._tails
-            for line in text.capped(tail.lines(final), str(tail.path), *AT_ONCE)
-        ]
-        bar = "" if final else self._progress.line()
-        if not self._live:
-            bar = ""
-        if lines or bar != self._bar:
-            erase = "\r\033[K" if self._bar else ""
-            sys.stdout.write(erase + "".join(line + "\n" for line in lines) + bar)
-            sys.stdout.flush()
-            self._bar = bar
-
-    def close(self, run: Run) -> None:
-        """Print the rest, the results and how it went."""
-        self.update(final=True)
-        for rank in run.ranks:
-            for values in text.results(rank):
-                print(self._label(rank.number), values)
-        print(text.headline(run), flush=True)
-
-    def _label(self, number: int) -> str:
-        label = f"[rank {number}]"
-        if not self._live or "NO_COLOR" in os.environ:
-            return label
-        return palette.terminal(number, label)
 
 
 class Notebook:
