@@ -146,7 +146,7 @@ def _witness(rank: Rank, stopped: bool) -> Witness:
         how=end.get("how"),
         ended=end.get("at", 0),
         error=raised and _error(raised),
-        calls=tuple(_calls(rank.dir / "calls.txt")),
+        calls=tuple(noted_calls(rank)),
         stack=_innermost(rank.stack),
         stopped=stopped,
     )
@@ -168,10 +168,11 @@ def _error(end: dict[str, Any]) -> Error:
     return Error(end["at"], text, place)
 
 
-def _calls(path: Path) -> list[Call]:
-    """The calls noted by worker/calls.py, oldest first."""
+def noted_calls(rank: Rank) -> list[Call]:
+    """The last calls of a rank, as worker/calls.py noted them, oldest first."""
     try:
-        lines = [line.rstrip().split("\t") for line in path.read_text("utf-8").splitlines()]
+        noted = (rank.dir / "calls.txt").read_text("utf-8")
+        lines = [line.rstrip().split("\t") for line in noted.splitlines()]
     except (FileNotFoundError, UnicodeDecodeError):
         return []
     found = []

@@ -63,9 +63,4 @@ class Progress:
             return ""
         step, total = self._last["step"], self._last["total"]
         done = int(self.WIDTH * min(1.0, step / total))
-        values = "   ".join(
-            f"{name} {text.number(value)}"
-            for name, value in self._last.items()
-            if name not in ("step", "total")
-        )
-        return f"{'━' * done}{'─' * (self.WIDTH - done)} step {step} of {total}   {values}"
+        return f"{'━' * done}{'─' * (self.WIDTH - done)} {text.progress(self._last)}"

@@ -36,6 +36,12 @@ class Rank:
         return int(written[1]) if len(written) == 2 else self.index
 
     @property
+    def pid(self) -> int | None:
+        """Its process; None as long as that has not begun."""
+        written = self._text("pid").split()
+        return int(written[0]) if len(written) == 2 else None
+
+    @property
     def stdout(self) -> str:
         """All that the rank printed."""
         return self._text("stdout.log")

@@ -49,7 +49,18 @@ def shown(line: str) -> str:
 def results(rank: Rank) -> list[str]:
     """What the rank reported as results, a line each: the reports without a `step`."""
     reports = [report for report in rank.reports if "step" not in report]
-    return ["   ".join(f"{name} {number(value)}" for name, value in r.items()) for r in reports]
+    return [values(report) for report in reports]
+
+
+def progress(report: dict[str, Any]) -> str:
+    """How far a rank is, from a report of a step out of a total: `step 3 of 40   loss 0.7`."""
+    others = {name: value for name, value in report.items() if name not in ("step", "total")}
+    return f"step {report['step']} of {report['total']}   {values(others)}".rstrip()
+
+
+def values(report: dict[str, Any]) -> str:
+    """The values of a report: `sent 24.0   received 8.0`."""
+    return "   ".join(f"{name} {number(value)}" for name, value in report.items())
 
 
 def number(value: Any) -> str:
