@@ -1,6 +1,5 @@
 """Re-executes a notebook and saves it without noise: for those who edit the course."""
 
-import os
 from pathlib import Path
 
 import nbformat
@@ -15,7 +14,6 @@ def execute(path: Path) -> None:
 
     Cell ids stay; times and versions, which differ from machine to machine, are left out.
     """
-    os.environ["COURSE_LIVE"] = "0"  # nobody watches: lanes would only be saved for ever
     book = nbformat.read(path, as_version=4)
     client = NotebookClient(
         book,

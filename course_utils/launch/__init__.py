@@ -109,6 +109,7 @@ def _execute(run: Run, request: dict[str, Any], options: Options) -> None:
         agent.run(request)
         outcome = _watch(run, agent, screen, options)
     except BaseException:  # an interrupt: the ranks must not outlive it
+        screen.fold()
         _stop(run, agent)
         raise
     finally:

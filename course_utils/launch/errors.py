@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from course_utils.launch import page
+
 if TYPE_CHECKING:
     from course_utils.launch.run import Run
 
@@ -18,8 +20,16 @@ class LaunchError(RuntimeError):
         self.run = run
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows: the verdict, and not the launcher's own stack."""
-        return [str(self)]
+        """What a notebook shows: the verdict, and not the launcher's own stack.
+
+        An open page has it as a card, of which only the title is repeated.
+        """
+        if self.run is None or not page.watched():
+            return [str(self)]
+        from IPython.display import display
+
+        display(self.run.verdict)
+        return [str(self).partition("\n")[0]]
 
 
 class InputError(LaunchError, ValueError):

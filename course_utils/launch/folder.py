@@ -9,6 +9,7 @@ import weakref
 from pathlib import Path
 
 from course_utils import places
+from course_utils.launch.processes import is_alive
 
 KEPT_FAILURES = 20  # run folders of failed runs that outlive their process
 
@@ -54,18 +55,8 @@ def _remove_leftovers() -> None:
     """Remove the folders of processes that were killed, unless a failed run is kept in them."""
     for session in places.runs().iterdir():
         owner = session.name.rpartition("-")[2]
-        if owner.isdigit() and not _runs_still(int(owner)) and not any(session.glob("*/failed")):
+        if owner.isdigit() and not is_alive(int(owner)) and not any(session.glob("*/failed")):
             shutil.rmtree(session, ignore_errors=True)
-
-
-def _runs_still(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _age(path: Path) -> float:

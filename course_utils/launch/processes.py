@@ -15,6 +15,17 @@ def rank_pids(run_dir: Path) -> dict[int, int]:
     return pids
 
 
+def is_alive(pid: int) -> bool:
+    """Whether there is a process of that id."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def kill_ranks(run_dir: Path) -> None:
     """Kill every rank and the processes it started."""
     for pid in rank_pids(run_dir).values():

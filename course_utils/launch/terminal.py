@@ -36,6 +36,13 @@ class Terminal:
             sys.stdout.flush()
             self._bar = bar
 
+    def fold(self) -> None:
+        """Take the progress line away: the run is being stopped."""
+        if self._bar:
+            sys.stdout.write(ansi.ERASE)
+            sys.stdout.flush()
+            self._bar = ""
+
     def close(self, run: Run) -> None:
         """Print the rest, the results and how it went."""
         self.update(final=True)

@@ -3,12 +3,12 @@
 import re
 import signal
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from course_utils.launch import evidence
+from course_utils.launch import cards, evidence, page
 from course_utils.launch.evidence import Call, Place, Witness
-from course_utils.launch.run import Run
+from course_utils.launch.run import Rank, Run
 
 # What to try, for errors whose own words do not say it.
 HINTS = {
@@ -44,6 +44,7 @@ class Verdict:
         rank: the rank to blame; None where it is not one rank.
         file: the student's file with the place to look at, where there is one.
         line: its line there.
+        ranks: the ranks of the run, with what they left behind.
     """
 
     kind: str
@@ -51,9 +52,14 @@ class Verdict:
     rank: int | None = None
     file: str | None = None
     line: int | None = None
+    ranks: tuple[Rank, ...] = field(default=(), repr=False)
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """A card, on an open page; elsewhere what Python shows."""
+        return page.bundle(cards.failure(self), self.text) if page.watched() else {}
 
 
 def judge(run: Run, outcome: dict[str, Any]) -> Verdict | None:
@@ -64,6 +70,12 @@ def judge(run: Run, outcome: dict[str, Any]) -> Verdict | None:
         outcome: the agent's reply; where the launcher stopped the run `"over"` says why, and
             `"stopped ranks"` which of them a signal had stopped.
     """
+    verdict = _cause(run, outcome)
+    return verdict and replace(verdict, ranks=tuple(run.ranks))
+
+
+def _cause(run: Run, outcome: dict[str, Any]) -> Verdict | None:
+    """The verdict in words."""
     ranks = evidence.gather(run, outcome.get("stopped ranks", set()))
     causes = [each for each in ranks if each.error and not each.error.is_consequence]
     unlike = evidence.differing(ranks)

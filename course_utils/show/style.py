@@ -1,11 +1,11 @@
 """What all pictures share."""
 
-import os
-
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from course_utils.launch.view import in_notebook
+from course_utils.launch.page import watched
+
+__all__ = ["WIDTH", "axes", "watched"]
 
 WIDTH = 8.0  # inches: fits GitHub's page and half a laptop's screen
 
@@ -18,9 +18,3 @@ def axes(height: float, title: str, x: str, y: str = "") -> Axes:
     made.set_ylabel(y)
     made.spines[["top", "right"]].set_visible(False)
     return made
-
-
-def watched() -> bool:
-    """Whether somebody may see more than a still picture: no test, and nothing that is saved."""
-    tested = "PYTEST_CURRENT_TEST" in os.environ or os.environ.get("COURSE_LIVE", "1") == "0"
-    return in_notebook() and not tested
