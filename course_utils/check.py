@@ -8,15 +8,17 @@ import html
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from course_utils import notebooks
-from course_utils.launch import InputError, Options, Run, launch_path
+from course_utils.launch import InputError, Options, Run, cards, launch_path, page
 
 EXERCISES = Path(__file__).resolve().parent / "exercises"
+COLOURS = {"to do": cards.OPEN, "passed": cards.GOOD, "failed": cards.BAD}
+MARKS = {"to do": "○", "passed": "✓", "failed": "✗"}
 _registered: dict[str, "Exercise"] = {}
+_states: dict[str, str] = {}  # by number, what `check` found last in this process
 
 
 class Wrong(Exception):
@@ -77,6 +79,12 @@ class Result:
         title = f"{self.exercise.number} {self.exercise.title}: {self.state}"
         return "\n".join([title, *(f"  {line}" for line in self.lines)])
 
+    def card(self) -> str:
+        """The same as HTML."""
+        title = f"{self.exercise.number} {self.exercise.title}"
+        said = cards.plain("\n".join(self.lines))
+        return cards.card(self.state, COLOURS[self.state], title, said)
+
 
 def exercise(number: str, title: str, file: str | None = None) -> Callable:
     """Register the decorated function as the test of an exercise."""
@@ -95,7 +103,36 @@ def check(number: str, answer: Any = None) -> None:
         number: the exercise's number, as "04.1".
         answer: the student's function, where the exercise asks for one and not for a worker file.
     """
-    print(result(number, answer), flush=True)
+    found = result(number, answer)
+    _states[number] = found.state
+    # What is to do is said alike everywhere: notebooks are saved with nothing else, and compared.
+    _show(str(found), found.card() if found.state != "to do" else "")
+
+
+def progress(notebook: str | None = None) -> None:
+    """Say which exercises are to do, passed or failed, as `check` last found them in this kernel.
+
+    Args:
+        notebook: its number, as "04"; None is those that were begun, or else all.
+
+    Raises:
+        InputError: there is no such notebook, or it has no exercise.
+    """
+    wanted = [notebook] if notebook else sorted({number.partition(".")[0] for number in _states})
+    found = [each for name in wanted or _notebooks() for each in exercises_of(name)]
+    states = [_states.get(each.number, "to do") for each in found]
+    width = max(len(each.title) for each in found)
+    lines, rows = [], []
+    for each, state in zip(found, states, strict=True):
+        lines.append(f"{each.number}  {each.title:{width}}  {MARKS[state]} {state}")
+        cells = (each.number, each.title, f"{MARKS[state]} {state}")
+        rows.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
+    passed = f"{states.count('passed')} of {len(states)} passed"
+    table = f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+    _show("\n".join([*lines, passed]), cards.card("exercises", cards.GOOD, passed, table))
+
+
+check.progress = progress
 
 
 def result(number: str, answer: Any = None) -> Result:
@@ -121,13 +158,40 @@ def find(number: str) -> Exercise:
     Raises:
         InputError: there is none.
     """
-    module = f"course_utils.exercises.nb{number.partition('.')[0]}"
-    if number.partition(".")[0].isdigit() and find_spec(module):
-        import_module(module)
-    if number not in _registered:
-        known = ", ".join(sorted(_registered)) or "none of that notebook"
-        raise InputError(f"there is no exercise {number!r}; there are {known}")
-    return _registered[number]
+    known = exercises_of(number.partition(".")[0])
+    for each in known:
+        if each.number == number:
+            return each
+    numbers = ", ".join(each.number for each in known)
+    raise InputError(f"there is no exercise {number!r}; there are {numbers}")
+
+
+def exercises_of(notebook: str) -> list[Exercise]:
+    """The exercises of a notebook, in order.
+
+    Raises:
+        InputError: it has none.
+    """
+    if notebook not in _notebooks():
+        known = ", ".join(_notebooks())
+        raise InputError(f"there is no exercise in a notebook {notebook!r}; there are in {known}")
+    import_module(f"course_utils.exercises.nb{notebook}")
+    return [_registered[each] for each in sorted(_registered) if each.startswith(f"{notebook}.")]
+
+
+def _notebooks() -> list[str]:
+    """The numbers of the notebooks with exercises."""
+    return sorted(path.stem.removeprefix("nb") for path in EXERCISES.glob("nb[0-9]*.py"))
+
+
+def _show(plain: str, card: str) -> None:
+    """Show a card on an open page, and plain text elsewhere."""
+    if not card or not page.watched():
+        print(plain, flush=True)
+        return
+    from IPython.display import display
+
+    display(page.bundle(card, plain), raw=True)
 
 
 def probe(
