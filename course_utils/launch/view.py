@@ -50,10 +50,11 @@ class Notebook:
         for lane in self._lanes:
             lane.look()
         drawn = page.bundle(lanes.draw(self._lanes, now - self._start), "")
-        from IPython.display import display
+        from IPython.display import DisplayHandle
 
         if self._shown is None:
-            self._shown = display(drawn, raw=True, display_id=True)
+            self._shown = DisplayHandle()
+            self._shown.display(drawn, raw=True)
         else:
             self._shown.update(drawn, raw=True)
 
