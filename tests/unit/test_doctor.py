@@ -1,37 +1,48 @@
+"""`./run.sh doctor` as a whole, with a torch and a driver that have what each test tells them."""
+
 import os
-import shutil
-import socket
+import re
 import subprocess
 import sys
-from collections import namedtuple
 from pathlib import Path
 
 import pytest
 
-from course_utils import doctor
+from course_utils import places
 
-ROOT = Path(__file__).resolve().parents[2]
+REQUIREMENTS = places.ROOT / "requirements.txt"
 ASK = "from course_utils.doctor import doctor; raise SystemExit(doctor())"
 
 DISTRIBUTED = """
 def is_available(): return True
 def is_gloo_available(): return {gloo}
-def is_nccl_available(): return False
+def is_nccl_available(): return {nccl}
 def is_mpi_available(): return False
 """
 CUDA = """
 def device_count(): return {gpus}
+def is_available(): {available}
 def get_device_name(gpu): return "Model T"
 """
+TORCH = """
+__version__ = "{version}"
+from . import cuda
+class version: cuda = "13.2"
+def ones(count, device): {compute}
+"""
+COMPUTES = "import types; return types.SimpleNamespace(sum=lambda: types.SimpleNamespace(item=int))"
+TOO_OLD = "The NVIDIA driver on your system is too old (found version 11040)."
+UNSEEN = f"import warnings; warnings.warn('CUDA initialization: {TOO_OLD}')"
 
 
-def examine(*flags: str, path: Path | None = None) -> tuple[int, dict[str, str]]:
+def examine(*flags: str, path: Path | None = None, **env: str) -> tuple[int, dict[str, str]]:
     """The doctor's status, and its lines by what they are about, with `path` put before all."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(path), str(ROOT)] if path else [])}
+    env |= {"PYTHONPATH": os.pathsep.join([str(path), str(places.ROOT)] if path else [])}
+    env |= {"PATH": os.pathsep.join([str(path), os.environ["PATH"]])} if path else {}
     done = subprocess.run(
         [sys.executable, *flags, "-c", ASK],
-        cwd=ROOT,
-        env=env,
+        cwd=places.ROOT,
+        env={**os.environ, "COURSE_DEVICE": "", **env},
         capture_output=True,
         text=True,
         timeout=120,
@@ -41,16 +52,38 @@ def examine(*flags: str, path: Path | None = None) -> tuple[int, dict[str, str]]
     return done.returncode, {line[9:21].strip(): line for line in lines if line[9:]}
 
 
-def fake_torch(folder: Path, version: str = "2.15.0", gloo: bool = True, gpus: int = 0) -> Path:
-    """A torch and a torchvision that import at once and say what they are told to."""
+def fake_torch(
+    folder: Path,
+    version: str = "2.15.0",
+    gloo: bool = True,
+    nccl: bool = False,
+    gpus: int = 0,
+    compute: str = COMPUTES,
+    available: str = "return False",
+    listed: int = 0,
+) -> Path:
+    """A torch, a torchvision and a driver that answer at once what they are told to.
+
+    Args:
+        folder: where they are put.
+        version: of torch.
+        gloo: whether it has that back end.
+        nccl: whether it has that.
+        gpus: how many GPUs it sees.
+        compute: what it does on them.
+        available: what it does when it is asked for CUDA.
+        listed: how many GPUs nvidia-smi lists.
+    """
     for name, text in {
-        "torch/__init__.py": f"__version__ = '{version}'\nfrom . import cuda",
-        "torch/distributed.py": DISTRIBUTED.format(gloo=gloo),
-        "torch/cuda.py": CUDA.format(gpus=gpus),
+        "torch/__init__.py": TORCH.format(version=version, compute=compute),
+        "torch/distributed.py": DISTRIBUTED.format(gloo=gloo, nccl=nccl),
+        "torch/cuda.py": CUDA.format(gpus=gpus, available=available),
         "torchvision.py": "__version__ = '0.29.2'",
+        "nvidia-smi": "#!/bin/sh\n" + "echo Model T\n" * listed,
     }.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
+    (folder / "nvidia-smi").chmod(0o755)
     return folder
 
 
@@ -66,6 +99,7 @@ def test_without_torch_it_says_how_to_get_it():
     status, lines = examine("-S")
     assert status == 1
     assert lines["environment"].startswith("problem")
+    assert "it has no torch, numpy" in lines["environment"]
     assert "./run.sh setup" in lines["environment"]
     assert "torch" not in lines
 
@@ -80,7 +114,8 @@ def test_a_pair_that_does_not_fit_is_named_with_one_that_does(tmp_path):
     assert status == 1
     assert lines["torch"].startswith("ok")
     assert "does not fit torch 2.13.0" in lines["torchvision"]
-    assert "torch==2.15.0 torchvision==0.29.2" in lines["torchvision"]
+    pins = re.findall("^(torch(?:vision)?==.*)", REQUIREMENTS.read_text(), re.MULTILINE)
+    assert " ".join(pins) in lines["torchvision"]
 
 
 @pytest.mark.timeout(30)
@@ -122,34 +157,47 @@ def test_a_torch_without_gloo_is_a_problem(tmp_path):
     ("gpus", "does"), [(0, "CPU, over gloo"), (1, "CPU, over gloo"), (2, "2 ranks have one each")]
 )
 def test_it_says_what_the_course_does_with_the_gpus(tmp_path, gpus, does):
-    _, lines = examine(path=fake_torch(tmp_path, gpus=gpus))
+    status, lines = examine(path=fake_torch(tmp_path, gpus=gpus, nccl=True, listed=gpus))
+    assert status == 0
+    assert lines["GPUs"].startswith("ok")
     assert does in lines["GPUs"]
 
 
-def test_a_closed_loopback_is_a_problem(monkeypatch):
-    def refuse(*args, **options):
-        raise OSError("Operation not permitted")
-
-    monkeypatch.setattr(socket, "create_server", refuse)
-    loopback, *_ = doctor.network()
-    assert loopback.mark == "problem"
-    assert "Operation not permitted" in loopback.found
-    assert loopback.remedy
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_without_nccl_only_one_gpu_will_do(tmp_path, gpus):
+    status, lines = examine(path=fake_torch(tmp_path, gpus=gpus))
+    assert status == (gpus == 2)
+    assert lines["GPUs"].startswith("problem" if gpus == 2 else "ok")
+    assert ("this torch has no NCCL" in lines["GPUs"]) == (gpus == 2)
 
 
-def test_a_host_name_without_an_address_is_a_note(monkeypatch):
-    def unknown(name):
-        raise socket.gaierror("Name or service not known")
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (TOO_OLD, "install an NVIDIA driver that knows CUDA 13.2"),
+        ("CUDA error: all CUDA-capable devices are busy", "does another program hold it?"),
+    ],
+    ids=["old driver", "held"],
+)
+def test_a_gpu_that_does_not_compute_is_a_problem(tmp_path, error, remedy):
+    broken = fake_torch(tmp_path, gpus=2, nccl=True, compute=f"raise RuntimeError({error!r})")
+    status, lines = examine(path=broken)
+    assert status == 1
+    assert lines["GPUs"].startswith("problem")
+    assert error in lines["GPUs"]
+    assert remedy in lines["GPUs"]
+    status, lines = examine(path=broken, COURSE_DEVICE="cpu")
+    assert status == 0
+    assert "COURSE_DEVICE=cpu" in lines["GPUs"]
 
-    monkeypatch.setattr(socket, "gethostbyname", unknown)
-    *_, name = doctor.network()
-    assert name.mark == "note"
 
-
-def test_a_full_disk_is_a_problem_and_little_shared_memory_a_note(monkeypatch, tmp_path):
-    usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage(1, 1, 0))
-    monkeypatch.setattr(doctor, "SHARED_MEMORY", tmp_path)
-    disk, shared = doctor.room()
-    assert (disk.mark, shared.mark) == ("problem", "note")
-    assert "--shm-size" in shared.found
+@pytest.mark.timeout(30)
+def test_gpus_that_torch_does_not_see_are_a_note_for_labs_run_on_the_cpu(tmp_path):
+    status, lines = examine(path=fake_torch(tmp_path, listed=2, available=UNSEEN))
+    assert status == 0
+    assert lines["GPUs"].startswith("note")
+    assert "2 in this machine, and torch sees none" in lines["GPUs"]
+    assert TOO_OLD in lines["GPUs"]
+    assert "install an NVIDIA driver" in lines["GPUs"]
