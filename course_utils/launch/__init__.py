@@ -95,6 +95,7 @@ def launch_path(path: Path, arguments: Iterable[str], options: Options) -> Run:
     else:
         run.verdict = _missing(path)
     if not run.ok:
+        processes.kill_strays(run.dir)
         folder.keep()
     return run
 
@@ -111,6 +112,7 @@ def _execute(run: Run, request: dict[str, Any], options: Options) -> None:
     except BaseException:  # an interrupt: the ranks must not outlive it
         screen.fold()
         _stop(run, agent)
+        processes.kill_strays(run.dir)
         raise
     finally:
         processes.kill_ranks(run.dir)  # what a rank started and left behind

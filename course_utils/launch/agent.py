@@ -105,6 +105,8 @@ def _read(requests: queue.Queue[dict[str, Any]], current: dict[str, Any]) -> Non
     for line in sys.stdin:
         requests.put(json.loads(line))
     if current:
-        processes.kill_ranks(Path(current["script"]["run_dir"]))
+        run_dir = Path(current["script"]["run_dir"])
+        processes.kill_ranks(run_dir)
+        processes.kill_strays(run_dir)
     shutil.rmtree(multiprocessing.util.get_temp_dir(), ignore_errors=True)  # its socket's folder
     os._exit(0)

@@ -33,6 +33,19 @@ def kill_ranks(run_dir: Path) -> None:
             os.killpg(pid, signal.SIGKILL)  # each rank leads a process group: worker/guards.py
 
 
+def kill_strays(run_dir: Path) -> None:
+    """Kill what ranks started in sessions of their own: the run's folder is in its environment.
+
+    On Linux alone, and only what is a program of its own: a fork has its parent's environment.
+    It looks at every process of the machine, so it is for runs that failed.
+    """
+    mark = f"COURSE_RUN_DIR={run_dir}".encode()
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
+            if mark in environ.read_bytes().split(b"\0"):
+                os.kill(int(environ.parent.name), signal.SIGKILL)
+
+
 def dump_stacks(run_dir: Path) -> None:
     """Ask every rank to write its Python stacks to `rank_N/stack.txt`."""
     for pid in rank_pids(run_dir).values():

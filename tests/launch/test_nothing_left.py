@@ -12,13 +12,15 @@ import pytest
 
 from course_utils import places
 
-# Each rank has a child of its own and ignores SIGTERM: the worst there is.
+# Each rank ignores SIGTERM and has children of its own, one in another session: the worst there is.
 STUBBORN = """
 import os, signal, subprocess, sys, time
 from course_utils.worker import init
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 init()
-subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)", "MARK"])
+for apart in (False, True):
+    child = [sys.executable, "-c", "import time; time.sleep(1000)", "MARK"]
+    subprocess.Popen(child, start_new_session=apart)
 print("up", flush=True)
 time.sleep(1000)
 """
