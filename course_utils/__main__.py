@@ -1,6 +1,7 @@
 """The command line behind `run.sh`."""
 
 import argparse
+import itertools
 import os
 import shutil
 import signal
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from course_utils import demos, notebooks, places
+from course_utils import ansi, demos, notebooks, places, stage
 from course_utils.launch import InputError
 
 DEMO_TIMEOUT = 600.0  # seconds
@@ -34,13 +35,10 @@ def parser() -> Parser:
         )
 
     command("list", "list the demos")
-    demo = command("demo", "run a demo, then its proofs", add_help=False)
+    about = "run a demo, then its proofs (its options: demo NAME --help)"
+    demo = command("demo", about, add_help=False)  # --help is for its script, too
     demo.add_argument("name")
-    demo.add_argument("--nproc-per-node", "-n", type=whole_number, metavar="N", help="ranks")
-    demo.add_argument("--timeout", type=float, default=DEMO_TIMEOUT, help="seconds in all")
-    demo.add_argument("--stall", type=float, default=30.0, help="seconds without a sign of life")
-    demo.add_argument("--nnodes", type=whole_number, default=1, help="machines")
-    demo.add_argument("--rdzv-endpoint", metavar="HOST:PORT", help="where they meet")
+    launching(demo)
     command("doctor", "check this machine, and say what to mend")
     bench = command("bench", "run the benchmarks, as tables and JSON")
     bench.add_argument("name", nargs="?")
@@ -55,6 +53,20 @@ def parser() -> Parser:
     return top
 
 
+def launching(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """`parser` with the options of every demo, whatever its script knows."""
+    add = parser.add_argument_group("options of launching").add_argument
+    add("--nproc-per-node", "-n", type=whole_number, metavar="N", help="ranks on this machine")
+    add("--compare", action="store_true", help="then measure speed-up and bytes, in two more runs")
+    add("--timeout", type=float, metavar="S", default=DEMO_TIMEOUT, help="seconds in all (600)")
+    add(
+        "--stall", type=float, metavar="S", default=30.0, help="seconds without a sign of life (30)"
+    )
+    add("--nnodes", type=whole_number, metavar="N", default=1, help="machines")
+    add("--rdzv-endpoint", metavar="HOST:PORT", help="where machines meet, the same on each")
+    return parser
+
+
 def whole_number(text: str) -> int:
     """`text` as a whole number."""
     try:
@@ -65,6 +77,8 @@ def whole_number(text: str) -> int:
 
 def main(arguments: Sequence[str]) -> int:
     """Carry out one command; return the exit status."""
+    if arguments[:1] == ["demo"] and arguments[1:] in (["--help"], ["-h"]):
+        arguments = ["--help"]  # it names no demo whose options could be shown
     options, rest = parser().parse_known_args(arguments)
     if rest and options.command != "demo":
         parser().error(f"{options.command} has no option {rest[0]}")
@@ -74,30 +88,37 @@ def main(arguments: Sequence[str]) -> int:
         print(f"run.sh: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\ninterrupted; no rank is left running", file=sys.stderr)
-        return 130
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would break into cleaning up
+        if ansi.is_live():
+            print(ansi.ERASE, end="", flush=True)  # the progress line, and the terminal's ^C
+        print("interrupted; no rank is left running", file=sys.stderr)
+        return 128 + signal.SIGINT
     except BrokenPipeError:  # as with `| head`: what is still to be flushed has nowhere to go
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
 
 
 def list_(options: argparse.Namespace, rest: list[str]) -> int:
-    """`list`: the demos, one line each."""
-    found = demos.find_all()
-    width = max(map(len, found), default=0)
-    for demo in found.values():
-        print(f"{demo.name.ljust(width)}   {demo.notebook[:2]}   {demo.about}")
+    """`list`: the demos, a line each, below the notebook they are from."""
+    found = demos.find_all().values()
+    width = max((len(demo.name) for demo in found), default=0)
+    for notebook, group in itertools.groupby(found, key=lambda demo: demo.notebook):
+        print(ansi.paint(demos.title(notebook), ansi.BOLD))
+        for demo in group:
+            print(f"  {demo.name.ljust(width)}   {demo.about}")
     return 0
 
 
 def demo(options: argparse.Namespace, rest: list[str]) -> int:
     """`demo NAME`: run it."""
     found = demos.find(options.name)
-    demos.options_of(found, rest)
-    went_well = demos.run(
+    below = launching(Parser(usage=argparse.SUPPRESS, add_help=False)).format_help()
+    demos.options_of(found, rest, below)
+    went_well = stage.perform(
         found,
         rest,
         options.nproc_per_node,
+        options.compare,
         timeout=options.timeout,
         stall=options.stall,
         nnodes=options.nnodes,

@@ -1,13 +1,15 @@
 """The demos: cells of the notebooks tagged `demo:NAME`, with the proofs tagged `proof:NAME`."""
 
+import __future__
+
 import argparse
 import ast
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from course_utils import magics, notebooks, proofs
-from course_utils.launch import InputError, LaunchError, launch
+from course_utils import magics, notebooks, places
+from course_utils.launch import InputError
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,21 @@ def find(name: str) -> Demo:
     return demos[name]
 
 
-def options_of(demo: Demo, arguments: Sequence[str]) -> None:
+def title(notebook: str) -> str:
+    """The heading of a notebook, as `04 · Ring all-reduce`; its file's name if it has none."""
+    path = places.NOTEBOOKS / f"{notebook}.ipynb"
+    first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"]
+    heading = "".join(first).partition("\n")[0]
+    return heading.removeprefix("# ") if heading.startswith("# ") else notebook
+
+
+def options_of(demo: Demo, arguments: Sequence[str], launching: str = "") -> None:
     """Check a demo's own options before anything starts, by its script's `parse_arguments`.
+
+    Args:
+        demo: the demo.
+        arguments: what was given for its script.
+        launching: what its help says below about options that are not the script's.
 
     Raises:
         InputError: an option it does not have, or a value that cannot be.
@@ -88,27 +103,34 @@ def options_of(demo: Demo, arguments: Sequence[str]) -> None:
     """
     tree = ast.parse(demo.script)
     parse = [node for node in tree.body if getattr(node, "name", "") == "parse_arguments"]
-    if not parse:
-        if arguments:
-            raise InputError(f"demo {demo.name} has no option {arguments[0]}")
-        return
-    namespace = {"argparse": _QuietArgparse(demo.name), "__doc__": ast.get_docstring(tree)}
-    exec(compile(ast.Module(parse, []), demo.main.file, "exec"), namespace)
-    namespace["parse_arguments"](list(arguments))
+    parsers = _QuietArgparse(demo.name, launching)
+    if parse:
+        namespace = {"argparse": parsers, "__doc__": ast.get_docstring(tree)}
+        later = __future__.annotations.compiler_flag  # annotations name what is not imported here
+        exec(compile(ast.Module(parse, []), demo.main.file, "exec", later), namespace)
+        namespace["parse_arguments"](list(arguments))
+    else:
+        parsers.ArgumentParser(description=demo.about).parse_args(arguments)
 
 
 class _QuietArgparse:
     """The module argparse, with parsers that raise one sentence and bear the demo's name."""
 
-    def __init__(self, demo: str):
+    def __init__(self, demo: str, launching: str):
         self._demo = demo
+        self._launching = launching
 
     def __getattr__(self, name: str) -> object:
         return getattr(argparse, name)
 
     def ArgumentParser(self, **options: object) -> argparse.ArgumentParser:
         """A parser called `./run.sh demo NAME`."""
-        options |= {"prog": f"./run.sh demo {self._demo} [--nproc-per-node N]"}
+        options |= {
+            "prog": f"./run.sh demo {self._demo}",
+            "usage": "%(prog)s [--nproc-per-node N] [options]",
+            "epilog": self._launching,
+            "formatter_class": argparse.RawDescriptionHelpFormatter,
+        }
         parser = argparse.ArgumentParser(**options)
 
         def error(message: str) -> None:
@@ -116,42 +138,3 @@ class _QuietArgparse:
 
         parser.error = error
         return parser
-
-
-def run(demo: Demo, arguments: Sequence[str], nproc: int | None, **options: Any) -> bool:
-    """Run a demo live, then its proofs; say whether all went well.
-
-    Args:
-        demo: the demo.
-        arguments: its script's own; without any, those of its notebook.
-        nproc: number of ranks; None for its notebook's.
-        **options: of `launch`.
-    """
-    main = demo.main
-    try:
-        ranks = main.nproc if nproc is None else nproc
-        launch(main.file, *(arguments or main.arguments), nproc=ranks, **options)
-        return prove(demo)
-    except LaunchError as error:
-        if error.run is None:
-            raise
-        print(f"\n{error}\nLogs: {error.run.dir}", flush=True)
-        return False
-
-
-def prove(demo: Demo) -> bool:
-    """Run the proofs of a demo and print them as a table; say whether every claim holds."""
-    if not demo.proofs:
-        return True
-    print(f"\nProving what notebook {demo.notebook} claims ...", flush=True)
-    rows, broken = [], []
-    for each in demo.proofs:
-        found = proofs.reported(launch(each.file, *each.arguments, nproc=each.nproc, show=False))
-        rows += found
-        broken += [row.claim for row in found if not row.holds] if found else [each.file]
-    print(proofs.text(rows))
-    for claim in broken:
-        print(f"NOT PROVEN: {claim}")
-    if not broken:
-        print(f"all {len(rows)} claims hold")
-    return not broken

@@ -1,0 +1,12 @@
+"""Runs a worker file under the meter: `metered.py FILE [arguments]`, on each rank of a launch."""
+
+import runpy
+import sys
+
+from course_utils.meter import meter
+from course_utils.worker import report
+
+sys.argv = sys.argv[1:]
+with meter() as moved:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+report(sent=moved.sent, calls=len(moved.calls))

@@ -1,0 +1,99 @@
+"""What tests of the command line share: a small course."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from course_utils import places
+
+DEMO = '''"""Count to a number."""
+import argparse
+import time
+from collections.abc import Sequence
+
+import torch
+import torch.distributed as dist
+
+from course_utils.worker import init, rank, report
+
+
+def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--to", type=int, default=3, help="the last number")
+    parser.add_argument("--pause", type=float, default=0.0, help="seconds between two numbers")
+    parser.add_argument("--fail", action="store_true", help="rank 1 raises in the end")
+    return parser.parse_args(argv)
+
+
+options = parse_arguments()
+init()
+for step in range(options.to):
+    print("count", step, flush=True)
+    dist.all_reduce(torch.ones(1000))
+    report(step=step, total=options.to)
+    time.sleep(options.pause)
+if options.fail and rank() == 1:
+    raise ValueError("cannot count on")
+report(total=options.to)
+'''
+PROOF = """
+from course_utils.worker import rank, report
+if rank() == 0:
+    report(claim="it counts", on="2 ranks", worst=WORST, bound=1)
+"""
+
+
+class SmallCourse:
+    """The command line over one small notebook with the demo `count` and its proof."""
+
+    def __init__(self, folder):
+        self.root, self.home = folder / "a course", folder / "home"
+        (self.root / "notebooks").mkdir(parents=True)
+
+    def write(self, worst=0):
+        """Write the notebook; the proof's claim holds if `worst` is at most 1."""
+        proof = PROOF.replace("WORST", str(worst))
+        cells = [
+            ("markdown", "# 03 · Counting\nHow far?", []),
+            ("code", f"%%torchrun -n 2 --as counting count.py\n{DEMO}", ["demo:count"]),
+            ("code", f"%%torchrun -n 3 prove.py\n{proof}", ["proof:count"]),
+        ]
+        book = {
+            "cells": [
+                {"cell_type": kind, "metadata": {"tags": tags}, "source": source}
+                for kind, source, tags in cells
+            ]
+        }
+        (self.root / "notebooks" / "03_counting.ipynb").write_text(json.dumps(book))
+
+    def start(self, *arguments, worst=0, env=None, **streams):
+        """Call the command line."""
+        self.write(worst)
+        code = (
+            "import sys, pathlib; from course_utils import places;"
+            f"places.NOTEBOOKS = pathlib.Path({str(self.root / 'notebooks')!r});"
+            "from course_utils.__main__ import main; sys.exit(main(sys.argv[1:]))"
+        )
+        own = {"COURSE_HOME": str(self.home), "PYTHONPATH": str(places.ROOT)}
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | streams
+        return subprocess.Popen(
+            [sys.executable, "-c", code, *arguments], env=os.environ | own | (env or {}), **streams
+        )
+
+    def __call__(self, *arguments, **options):
+        """Call the command line and wait for its end."""
+        process = self.start(*arguments, **options)
+        try:
+            out, err = process.communicate(timeout=240)
+        finally:
+            process.kill()
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+@pytest.fixture
+def small_course(tmp_path):
+    """A small course of its own."""
+    return SmallCourse(tmp_path)

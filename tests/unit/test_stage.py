@@ -1,0 +1,150 @@
+"""A demo as its audience sees it: on a terminal, and piped."""
+
+import os
+import pty
+import re
+import select
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+TERMINAL = {"TERM": "xterm-256color", "COLUMNS": "80", "NO_COLOR": ""}
+
+
+class Screen:
+    """A terminal that a process writes to."""
+
+    def __init__(self):
+        self._ours, self.theirs = pty.openpty()
+        self._written = b""
+
+    @property
+    def text(self) -> str:
+        """All that was written so far."""
+        return self._written.decode(errors="ignore")  # the last character may be half there
+
+    def read_until(self, pattern: str | None, seconds: float = 200.0) -> str:
+        """What was written, up to what matches `pattern`, or for None to the end."""
+        deadline = time.monotonic() + seconds
+        while pattern is None or not re.search(pattern, self.text):
+            assert time.monotonic() < deadline, f"{pattern} did not come: {self.text}"
+            if select.select([self._ours], [], [], 0.2)[0]:
+                try:
+                    added = os.read(self._ours, 65536)
+                except OSError:  # so Linux says that everyone has closed the other end
+                    added = b""
+                if not added:
+                    break
+                self._written += added
+        return self.text
+
+    def close(self):
+        os.close(self._ours)
+
+
+@pytest.fixture
+def on_a_terminal(small_course):
+    """Start the command line on a terminal of 80 columns; give its process and the screen."""
+    screens, started = [], []
+
+    def start(*arguments, **env):
+        screen = Screen()
+        screens.append(screen)
+        process = small_course.start(
+            *arguments,
+            env=TERMINAL | env,
+            stdout=screen.theirs,
+            stderr=screen.theirs,
+            text=False,
+            start_new_session=True,
+        )
+        os.close(screen.theirs)
+        started.append(process)
+        return process, screen
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+    for screen in screens:
+        screen.close()
+
+
+def test_a_terminal_shows_colours_how_far_it_is_and_a_summary(on_a_terminal):
+    process, screen = on_a_terminal("demo", "count", "--to", "8", "--pause", "0.2")
+    shown = screen.read_until(None)
+    assert process.wait(60) == 0
+    for rank, colour in enumerate((75, 208)):
+        assert f"\033[38;5;{colour}m[rank {rank}]\033[0m count 7" in shown
+    bars = re.findall(r"━*─* step \d of 8", shown)
+    assert "━" in "".join(bars)
+    assert re.search(r"step 3 of 8 *\r\033\[K", shown)  # and it makes room for the next line
+    assert re.search(r"\d\.\d s in all, importing torch included · \d\.\d steps/s", shown)
+    assert "the claim holds\033[0m" in shown
+
+
+@pytest.mark.parametrize("no_color", ["", "1"], ids=["coloured", "NO_COLOR"])
+def test_a_failure_is_a_card_on_a_terminal(on_a_terminal, no_color):
+    process, screen = on_a_terminal("demo", "count", "--fail", NO_COLOR=no_color)
+    shown = screen.read_until(None)
+    assert process.wait(60) == 1
+    assert ("\033[38;5;208mrank 1\033[0m raised" in shown) == (not no_color)
+    assert ("\033[1;38;5;208m╭─ raised ─" in shown) == (not no_color)
+    plain = re.sub(r"\033\[[\d;]*m", "", shown).replace("\r\n", "\n")
+    card = plain[plain.index("╭─ raised ─") :].splitlines()
+    assert card[1] == "│ rank 1 raised ValueError: cannot count on"
+    assert any(row.startswith("│   >") and 'ValueError("cannot' in row for row in card)
+    assert card[-1].startswith("╰─ logs: /")
+    if no_color:
+        assert not re.search(r"\033\[[\d;]*m", shown)
+
+
+def test_a_failure_is_plain_text_when_piped(small_course):
+    done = small_course("demo", "count", "--fail", env=TERMINAL)
+    assert done.returncode == 1
+    assert "\033" not in done.stdout
+    assert "╭" not in done.stdout
+    assert "\nrank 1 raised ValueError: cannot count on\n" in done.stdout
+    log = re.search(r"Its full traceback: (/.*/rank_1/stderr.log)$", done.stdout, re.MULTILINE)
+    assert "cannot count on" in Path(log[1]).read_text()
+    assert done.stderr == ""
+
+
+def test_ctrl_c_ends_a_demo_in_one_line_and_leaves_nothing(on_a_terminal):
+    process, screen = on_a_terminal("demo", "count", "--to", "1000", "--pause", "0.1")
+    screen.read_until(r"step 2 of 1000")
+    family = psutil.Process(process.pid).children(recursive=True)
+    assert len(family) > 2
+    process.send_signal(signal.SIGINT)
+    shown = screen.read_until(None)
+    assert process.wait(60) == 130
+    assert psutil.wait_procs(family, timeout=60)[1] == []
+    last = re.split(r"\r\n|\r\033\[K", shown.rstrip())[-1]
+    assert last == "interrupted; no rank is left running"
+    assert "Traceback" not in shown
+
+
+def test_compare_says_the_speed_up_and_what_each_rank_sent(small_course):
+    arguments = ("demo", "count", "--to", "5", "--pause", "0.05", "--compare")
+    done = small_course(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"speed-up: 2 ranks are \d+\.\d\d times as fast as one, which", done.stdout)
+    # 5 all-reduces of 1000 float32: 2 (N-1)/N of 4 kB each, for N = 2
+    assert "bytes: a rank sent up to 20.0 kB in " in done.stdout
+
+
+def test_a_demo_that_counts_nothing_has_no_speed_up(small_course):
+    done = small_course("demo", "count", "--to", "1", "--compare")
+    assert done.returncode == 0, done.stderr
+    assert "speed-up: not known" in done.stdout
+    assert "steps/s" not in done.stdout
+
+
+def test_a_terminal_that_cannot_redraw_gets_plain_text(on_a_terminal):
+    process, screen = on_a_terminal("list", TERM="dumb")
+    assert "count" in screen.read_until(None)
+    assert process.wait(60) == 0
+    assert "\033" not in screen.text
