@@ -1,4 +1,4 @@
-"""The notebook's magics: `%%worker`, `%%torchrun`, `%torchrun` and `%solution`."""
+"""The notebook's magics, `%%worker`, `%%torchrun`, `%torchrun` and `%solution`, and its cards."""
 
 import argparse
 import shlex
@@ -6,15 +6,25 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from course_utils import notebooks
-from course_utils.launch import InputError, Run, launch
+from course_utils.launch import InputError, LaunchError, Run, launch, page
 from course_utils.launch.request import worker_path
 
 
 def register(shell: Any) -> None:
-    """Make the magics known to an IPython shell."""
+    """Make the magics known to an IPython shell, and show each failed run as a card."""
     shell.register_magic_function(worker, "cell", "worker")
     shell.register_magic_function(torchrun, "line_cell", "torchrun")
     shell.register_magic_function(solution, "line", "solution")
+    shell.events.register("post_run_cell", show_failure)
+
+
+def show_failure(result: Any) -> None:
+    """Show the card of the run that a cell failed with, on an open page."""
+    error = result.error_in_exec
+    if isinstance(error, LaunchError) and error.run and page.watched():
+        from IPython.display import display
+
+        display(error.run.verdict)
 
 
 def worker(line: str, cell: str) -> None:

@@ -22,14 +22,10 @@ class LaunchError(RuntimeError):
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: the verdict, and not the launcher's own stack.
 
-        An open page has it as a card, of which only the title is repeated.
+        On an open page only its title: the card that has it all comes below (magics.py).
         """
-        if self.run is None or not page.watched():
-            return [str(self)]
-        from IPython.display import display
-
-        display(self.run.verdict)
-        return [str(self).partition("\n")[0]]
+        whole = self.run is None or not page.watched()
+        return [str(self) if whole else str(self).partition("\n")[0]]
 
 
 class InputError(LaunchError, ValueError):

@@ -1,0 +1,209 @@
+"""What an open page is sent while a run lives and when it failed; what is saved without one."""
+
+import time
+
+import nbformat
+import psutil
+import pytest
+from jupyter_client.manager import start_new_kernel
+from nbclient import NotebookClient
+
+from course_utils import places
+from tests.conftest import is_rank
+
+DEADLINE = 60  # seconds
+
+# Rank 1 waits for rank 0, which reports until the test has seen enough.
+WATCHED = f"""
+import sys, time
+import torch.distributed as dist
+from course_utils.worker import init, report
+from pathlib import Path
+init()
+print("rank", dist.get_rank(), "is here")
+end = time.monotonic() + {DEADLINE}
+if dist.get_rank() == 0:
+    for step in range(100_000):
+        report(step=step, total=100_000, loss=1 / (1 + step))
+        time.sleep(0.05)
+        if Path(sys.argv[1]).exists() or time.monotonic() > end:
+            break
+dist.barrier()
+"""
+
+
+class Page:
+    """A kernel, and what an open page or a program that executes notebooks does with it."""
+
+    def __init__(self):
+        self.manager, self.client = start_new_kernel(startup_timeout=DEADLINE)
+        self.run("from course_utils import check, launch")
+
+    def run(self, source, cell="a cell", until=None, then=None):
+        """Execute a cell; the messages it sent, and `then()` once `until(message)` holds."""
+        request = self.client.session.msg(
+            "execute_request",
+            {"code": source, "silent": False, "store_history": True, "allow_stdin": False},
+            metadata={"cellId": cell} if cell else {},
+        )
+        self.client.shell_channel.send(request)
+        sent, end = [], time.monotonic() + 2 * DEADLINE
+        while time.monotonic() < end:
+            message = self.client.get_iopub_msg(timeout=DEADLINE)
+            if message["parent_header"].get("msg_id") != request["msg_id"]:
+                continue
+            if message["content"].get("execution_state") == "idle":
+                return [
+                    each for each in sent if each["msg_type"] not in ("status", "execute_input")
+                ]
+            sent.append(message)
+            if until and until(message):
+                until = then()
+        raise AssertionError(f"the cell did not end; it sent {sent}")
+
+    def ranks(self) -> list[psutil.Process]:
+        """The ranks that live; the kernel's agent leads a process group too."""
+        kernel = psutil.Process(self.manager.provisioner.pid)
+        found = kernel.children(recursive=True)
+        return [each for each in found if is_rank(each) and each.ppid() != kernel.pid]
+
+    def close(self):
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+
+@pytest.fixture(scope="module")
+def page():
+    page = Page()
+    yield page
+    page.close()
+
+
+@pytest.fixture(autouse=True)
+def no_rank_is_left(page):
+    """After each test no rank that the kernel started lives."""
+    yield
+    _, alive = psutil.wait_procs(page.ranks(), timeout=10)
+    assert not alive, f"still alive: {alive}"
+
+
+def html(message) -> str:
+    return message["content"].get("data", {}).get("text/html", "")
+
+
+def text(messages) -> str:
+    return "".join(each["content"]["text"] for each in messages if each["msg_type"] == "stream")
+
+
+def seen_all(*wanted):
+    """Whether messages up to now have had all of `wanted` in their HTML."""
+    missing = set(wanted)
+
+    def look(message) -> bool:
+        missing.difference_update([each for each in missing if each in html(message)])
+        return not missing
+
+    return look
+
+
+def test_lanes_live_in_one_output_that_is_empty_when_the_run_is_over(page, worker, tmp_path):
+    script = worker("watched.py", WATCHED)
+    enough = tmp_path / "enough"
+    messages = page.run(
+        f'run = launch("{script}", r"{enough}", timeout={DEADLINE})',
+        until=seen_all(
+            '<section class="course-lane" data-rank="0" data-state="running"',
+            '<section class="course-lane" data-rank="1" data-state="waiting"',
+            "waiting in barrier #1",
+            "rank 1 is here",
+            'class="course-progress"',
+            'class="course-curve"',
+            " of 100000   loss 0.",
+        ),
+        then=enough.touch,
+    )
+    shown = [each for each in messages if "data" in each["content"]]
+    assert [each["msg_type"] for each in shown[:2]] == ["display_data", "update_display_data"]
+    assert {each["msg_type"] for each in shown[1:]} == {"update_display_data"}
+    assert len({each["content"]["transient"]["display_id"] for each in shown}) == 1
+    assert shown[-1]["content"]["data"] == {}
+    assert text(messages).splitlines()[1:] == [
+        "2 ranks · gloo · cpu · ok",
+        "rank 0 │ rank 0 is here",
+        "rank 1 │ rank 1 is here",
+    ]
+
+
+def test_a_stopped_run_leaves_no_lanes_and_the_kernel_answers(page, worker, tmp_path):
+    script = worker("watched.py", WATCHED)
+    messages = page.run(
+        f'launch("{script}", r"{tmp_path / "never"}", timeout={DEADLINE})',
+        until=seen_all("course-run"),
+        then=page.manager.interrupt_kernel,
+    )
+    shown = [each for each in messages if "data" in each["content"]]
+    assert shown[-1]["content"]["data"] == {}
+    assert messages[-1]["content"]["ename"] == "KeyboardInterrupt"
+    assert text(page.run("print(1 + 1)")) == "2\n"
+
+
+FAILING = "import os\nif os.environ['RANK'] == '1':\n    raise ValueError('as asked')\n"
+
+
+def test_an_uncaught_failure_is_a_card_and_a_title(page, worker):
+    script = worker("failing.py", FAILING)
+    *block, error, card = page.run(f'launch("{script}", timeout={DEADLINE})')
+    card = html(card)
+    assert 'class="course-card" data-kind="raised"' in card
+    assert card.count("<details>") == 2
+    assert "Traceback" in card
+    assert "2 ranks · raised" in text(block)
+    assert error["content"]["traceback"] == ["rank 1 raised ValueError: as asked"]
+    assert "failing.py, line 3" in error["content"]["evalue"]
+
+
+def test_a_verdict_is_a_card_on_a_page_alone(page, worker):
+    script = worker("failing.py", FAILING)
+    source = f'launch("{script}", timeout={DEADLINE}, check=False, show=False).verdict'
+    (watched,), (saved,) = page.run(source), page.run(source, cell=None)
+    assert 'class="course-card" data-kind="raised"' in html(watched)
+    assert set(saved["content"]["data"]) == {"text/plain"}
+
+
+def test_without_a_page_the_whole_verdict_is_the_error(page, worker):
+    script = worker("failing.py", FAILING)
+    *block, error = page.run(f'launch("{script}", timeout={DEADLINE})', cell=None)
+    assert {each["msg_type"] for each in block} == {"stream"}
+    assert error["content"]["traceback"] == [error["content"]["evalue"]]
+    assert "failing.py, line 3" in error["content"]["evalue"]
+
+
+def test_an_executed_notebook_saves_the_block_alone(worker):
+    script = worker("slow.py", "import time\nprint('slow')\ntime.sleep(2)\n")
+    source = f'from course_utils import launch\nrun = launch("{script}", nproc=1)'
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
+    NotebookClient(
+        book, timeout=2 * DEADLINE, resources={"metadata": {"path": places.ROOT}}
+    ).execute()
+    (output,) = book.cells[0].outputs
+    assert output.output_type == "stream"
+    assert output.text == (
+        "torchrun --standalone --nproc-per-node 1 workers/slow.py\n1 rank · ok\nrank 0 │ slow\n"
+    )
+
+
+def test_progress_over_the_exercises_is_a_table(page):
+    source = 'check("04.3", lambda *_: None); check.progress()'
+    saved = page.run(source, cell=None)
+    assert {each["msg_type"] for each in saved} == {"stream"}
+    assert "04.3  predict time and bytes  ✗ failed" in text(saved)
+    assert text(saved).splitlines()[-1] == "0 of 4 passed"
+    card, table = page.run(source)
+    assert 'class="course-card" data-kind="failed"' in html(card)
+    assert "<td>04.3</td><td>predict time and bytes</td><td>✗ failed</td>" in html(table)
+
+
+def test_what_is_to_do_is_said_in_plain_text_everywhere(page):
+    source = 'def answer(*_):\n    raise NotImplementedError\ncheck("04.3", answer)'
+    watched, saved = page.run(source), page.run(source, cell=None)
+    assert text(watched) == text(saved) == "04.3 predict time and bytes: to do\n"
