@@ -103,13 +103,23 @@ need_module() { # need_module NAME [PACKAGE]: an environment of the user's own m
 install_system_packages() { # Debian's packages whose programs are missing
     local missing=()
     command -v ip >/dev/null && command -v tc >/dev/null || missing+=(iproute2)
+    command -v chromium >/dev/null || missing+=(chromium)
     [ ${#missing[@]} -gt 0 ] || return 0
     { command -v apt-get && [ "$(id -u)" = 0 ]; } >/dev/null ||
         die 2 "cannot install ${missing[*]}: that takes Debian or Ubuntu, and root. Without them" \
             "run the tests without CI=true: what needs them is skipped."
     say "Installing ${missing[*]}..."
+    export DEBIAN_FRONTEND=noninteractive
     { apt-get -qq update && apt-get -qq install --no-install-recommends -y "${missing[@]}"; } \
         >/dev/null || die 1 "apt-get could not install ${missing[*]}: see what it said above."
+}
+
+install_deepspeed() { # optional, and so not in requirements.txt; cells of notebook 05 run with it
+    holds "$PYTHON" deepspeed && return
+    say "Installing requirements-deepspeed.txt..."
+    # Without isolation: its setup.py wants the torch that is here, and not one of its own.
+    "$PYTHON" -m pip install -q --no-build-isolation -r requirements-deepspeed.txt >&2 ||
+        die 1 "pip could not install requirements-deepspeed.txt: see what it said above."
 }
 
 # --- The environment of our own, .venv ----------------------------------------------------------
@@ -272,7 +282,7 @@ case $1 in
         course_python
         need_module pytest
         shift
-        [ "${CI:-}" != true ] || install_system_packages
+        [ "${CI:-}" != true ] || { install_system_packages && install_deepspeed; }
         [ $# -eq 0 ] || exec "$PYTHON" -m pytest "$@"
         need_module xdist pytest-xdist
         exec "$PYTHON" -m tests

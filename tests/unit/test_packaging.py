@@ -1,4 +1,5 @@
 import importlib.metadata
+import os
 import re
 import subprocess
 import sys
@@ -10,7 +11,11 @@ import yaml
 from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).resolve().parents[2]
-CONDA_NAMES = {"torch": "pytorch", "matplotlib": "matplotlib-base"}
+CONDA_NAMES = {
+    "torch": "pytorch",
+    "matplotlib": "matplotlib-base",
+    "playwright": "playwright-python",
+}
 
 
 def direct() -> dict[str, str]:
@@ -20,9 +25,9 @@ def direct() -> dict[str, str]:
     return dict(line.split(">=") for line in asked)
 
 
-def pinned() -> dict[str, str]:
-    """Each package of requirements.txt with its version."""
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
+def pinned(file: str = "requirements.txt") -> dict[str, str]:
+    """Each package of a file of requirements with its version."""
+    lines = (ROOT / file).read_text().splitlines()
     return dict(line.split(";")[0].strip().split("==") for line in lines)
 
 
@@ -37,14 +42,29 @@ def numbers(version: str) -> list[int]:
     return [int(part) for part in version.split(".")]
 
 
-def test_every_version_is_exact_and_no_address_is_given():
-    for line in (ROOT / "requirements.txt").read_text().splitlines():
+@pytest.mark.parametrize("file", ["requirements.txt", "requirements-deepspeed.txt"])
+def test_every_version_is_exact_and_no_address_is_given(file):
+    for line in (ROOT / file).read_text().splitlines():
         assert re.fullmatch(r'[\w.-]+==[\w.]+(; sys_platform == "(linux|darwin)")?', line), line
 
 
 def test_each_direct_dependency_is_pinned_within_its_bound():
     for name, bound in direct().items():
         assert numbers(pinned()[name]) >= numbers(bound), name
+
+
+def test_deepspeed_is_pinned_within_its_bounds_and_changes_nothing_else():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extra = pinned("requirements-deepspeed.txt")
+    for name, bound in (x.split(">=") for x in project["optional-dependencies"]["deepspeed"]):
+        assert numbers(extra[name]) >= numbers(bound), name
+    assert not extra.keys() & pinned().keys()
+
+
+@pytest.mark.skipif(os.environ.get("CI") != "true", reason="DeepSpeed is optional but in CI")
+def test_in_ci_the_cells_of_notebook_05_find_deepspeed():
+    for name in pinned("requirements-deepspeed.txt"):
+        importlib.metadata.version(name)
 
 
 def test_every_version_installs_on_the_oldest_python_in_wide_use():
