@@ -30,7 +30,7 @@ def run(tmp_path):
         for name, text in files.items():
             (tmp_path / f"{name}.py").write_text(text)
         command = [sys.executable, "-m", "tests"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=280)
         return done.returncode, done.stdout
 
     run.folder = tmp_path
