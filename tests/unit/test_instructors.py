@@ -1,0 +1,106 @@
+"""What docs/instructors.md and its templates say is so."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from course_utils import demos, places
+from tests.unit.run_sh.checkout import write_program
+
+GUIDE = (places.ROOT / "docs" / "instructors.md").read_text(encoding="utf-8")
+TEMPLATES = places.ROOT / "docs" / "templates"
+SBATCH = TEMPLATES / "slurm.sbatch"
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of the table below a heading."""
+    part = GUIDE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line for line in part.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_every_demo_has_its_lecture_and_is_called_as_it_can_be():
+    calls = [call.split() for row in rows("Which demo for which lecture") for call in code(row[1])]
+    known = demos.find_all()
+    options = [words for words in calls if not words[0].startswith("-")]
+    assert {words[0] for words in options} == set(known) - {"cnn", "deepspeed"}
+    for name, *arguments in options:
+        own = [word for word in arguments if word not in ("-n", "4", "5", "--compare")]
+        demos.options_of(known[name], own)
+
+
+def code(cell: str) -> list[str]:
+    return re.findall("`([^`]+)`", cell)
+
+
+def test_every_answer_is_a_section_of_its_notebook():
+    titles = {path.name[:2]: headings(path) for path in places.NOTEBOOKS.glob("*.ipynb")}
+    answers = [answer for row in rows("Typical questions") for answer in row[1].split(";")]
+    assert len(answers) > 20
+    for answer in answers:
+        number = answer.strip()[:2]
+        for title in re.findall(r"\*([^*]+)\*", answer):
+            assert title in titles[number], f"{title!r} is no section of notebook {number}"
+
+
+def headings(path) -> set[str]:
+    """The titles of a notebook's sections, without their numbers."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    text = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    return set(re.findall(r"^#+ (?:\d+ )?(.+?) *$", text, re.MULTILINE))
+
+
+@pytest.mark.timeout(120)
+def test_the_batch_file_starts_a_torchrun_on_each_node(tmp_path):
+    write_program(tmp_path / "scontrol", "#!/bin/sh\nprintf 'node%s\\n' 7 8\n")
+    write_program(tmp_path / "srun", '#!/bin/sh\necho "$OMP_NUM_THREADS:" "$@"\n')
+    job = {
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        "SLURM_SUBMIT_DIR": str(places.ROOT),
+        "SLURM_JOB_ID": "1234567",
+        "SLURM_JOB_NODELIST": "node[7-8]",
+        "SLURM_JOB_NUM_NODES": "2",
+        "SLURM_CPUS_PER_TASK": "7",
+        "RANKS_PER_NODE": "3",
+    }
+    done = subprocess.run(
+        ["bash", SBATCH, "workers/a b.py", "--steps", "2"],
+        env=os.environ | job,
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert done.stderr == ""
+    assert done.stdout == (
+        "2: --kill-on-bad-exit=1 .venv/bin/torchrun --nnodes 2 --nproc-per-node 3 --rdzv-backend "
+        "c10d --rdzv-endpoint node7:24567 --rdzv-id 1234567 workers/a b.py --steps 2\n"
+    )
+
+
+@pytest.mark.timeout(120)
+def test_the_batch_file_outside_of_slurm_says_what_it_is_for():
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}
+    done = subprocess.run(["bash", SBATCH], env=outside, capture_output=True, text=True, timeout=20)
+    assert done.returncode != 0
+    assert "submit this file" in done.stderr
+
+
+def test_the_pytorchjob_has_one_master_and_pods_alike():
+    yaml = pytest.importorskip("yaml")
+    job = yaml.safe_load((TEMPLATES / "pytorchjob.yaml").read_text())
+    assert (job["apiVersion"], job["kind"]) == ("kubeflow.org/v1", "PyTorchJob")
+    assert job["spec"]["nprocPerNode"] == "2"  # a string, by its schema
+    master, worker = (job["spec"]["pytorchReplicaSpecs"][kind] for kind in ("Master", "Worker"))
+    assert master["replicas"] == 1
+    assert master["template"] == worker["template"]
+    pod = worker["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["name"] == "pytorch"
+    assert container["command"][:2] == [".venv/bin/torchrun", "workers/train_text.py"]
+    demos.options_of(demos.find("transformer"), container["command"][2:])
+    assert {each["name"] for each in container["volumeMounts"]} == {
+        each["name"] for each in pod["volumes"]
+    }
