@@ -108,7 +108,7 @@ def bytes_moved(main: Step, **options: Any) -> str:
         return "bytes: not known, because the script did not come to its end under the meter"
     return (
         f"bytes: a rank sent up to {size(max(sent))} in {max(calls):,} collectives and messages, "
-        "by the formulas of course_utils/meter.py"
+        "as the meter counts"
     )
 
 

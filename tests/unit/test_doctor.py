@@ -94,7 +94,7 @@ def test_this_machine_can_run_the_labs():
     assert "gloo" in lines["back ends"]
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(120)
 def test_without_torch_it_says_how_to_get_it():
     status, lines = examine("-S")
     assert status == 1
@@ -104,7 +104,7 @@ def test_without_torch_it_says_how_to_get_it():
     assert "torch" not in lines
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(120)
 def test_a_pair_that_does_not_fit_is_named_with_one_that_does(tmp_path):
     fake_torch(tmp_path, "2.13.0")
     (tmp_path / "torchvision.py").write_text(
@@ -118,7 +118,7 @@ def test_a_pair_that_does_not_fit_is_named_with_one_that_does(tmp_path):
     assert " ".join(pins) in lines["torchvision"]
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("breaks", "says"),
     [
@@ -136,7 +136,7 @@ def test_a_torch_that_breaks_its_import_is_a_problem(tmp_path, breaks, says):
     assert says in lines["torch"]
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("version", ["2.10.1", "2.16.0a0+git1234"])
 def test_a_torch_the_course_is_not_tested_with_is_a_note(tmp_path, version):
     status, lines = examine(path=fake_torch(tmp_path, version))
@@ -145,14 +145,14 @@ def test_a_torch_the_course_is_not_tested_with_is_a_note(tmp_path, version):
     assert "2.11 to 2.15" in lines["torch"]
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(120)
 def test_a_torch_without_gloo_is_a_problem(tmp_path):
     status, lines = examine(path=fake_torch(tmp_path, gloo=False))
     assert status == 1
     assert lines["back ends"].startswith("problem")
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("gpus", "does"), [(0, "CPU, over gloo"), (1, "CPU, over gloo"), (2, "2 ranks have one each")]
 )
@@ -163,7 +163,7 @@ def test_it_says_what_the_course_does_with_the_gpus(tmp_path, gpus, does):
     assert does in lines["GPUs"]
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("gpus", [1, 2])
 def test_without_nccl_only_one_gpu_will_do(tmp_path, gpus):
     status, lines = examine(path=fake_torch(tmp_path, gpus=gpus))
@@ -172,7 +172,7 @@ def test_without_nccl_only_one_gpu_will_do(tmp_path, gpus):
     assert ("this torch has no NCCL" in lines["GPUs"]) == (gpus == 2)
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("error", "remedy"),
     [
@@ -193,7 +193,7 @@ def test_a_gpu_that_does_not_compute_is_a_problem(tmp_path, error, remedy):
     assert "COURSE_DEVICE=cpu" in lines["GPUs"]
 
 
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(120)
 def test_gpus_that_torch_does_not_see_are_a_note_for_labs_run_on_the_cpu(tmp_path):
     status, lines = examine(path=fake_torch(tmp_path, listed=2, available=UNSEEN))
     assert status == 0
