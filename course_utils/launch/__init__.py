@@ -10,7 +10,7 @@ from typing import Any
 
 from course_utils.launch import client, processes
 from course_utils.launch.activity import Activity
-from course_utils.launch.errors import InputError, LaunchError
+from course_utils.launch.errors import InputError, LaunchError, Stopped
 from course_utils.launch.folder import RunFolder
 from course_utils.launch.options import MAX_RANKS, Options
 from course_utils.launch.request import request_for, script_path
@@ -109,10 +109,12 @@ def _execute(run: Run, request: dict[str, Any], options: Options) -> None:
         agent.wait_until_ready()
         agent.run(request)
         outcome = _watch(run, agent, screen, options)
-    except BaseException:  # an interrupt: the ranks must not outlive it
+    except BaseException as error:  # an interrupt: the ranks must not outlive it
         screen.fold()
         _stop(run, agent)
         processes.kill_strays(run.dir)
+        if isinstance(error, KeyboardInterrupt):
+            raise Stopped("the run was stopped, and all its ranks ended") from None
         raise
     finally:
         processes.kill_ranks(run.dir)  # what a rank started and left behind

@@ -28,5 +28,13 @@ class LaunchError(RuntimeError):
         return [str(self) if whole else str(self).partition("\n")[0]]
 
 
+class Stopped(KeyboardInterrupt):
+    """A run that was interrupted, and whose ranks were ended."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: one line, and not the launcher's own stack."""
+        return [str(self)]
+
+
 class InputError(LaunchError, ValueError):
     """A call that cannot be carried out as written; nothing was started."""

@@ -15,7 +15,7 @@ from course_utils.launch.evidence import Call, noted_calls
 from course_utils.launch.follow import Tail
 from course_utils.launch.run import Rank
 
-MARKS = {"starting": "○", "running": "▶", "waiting": "⏸", "done": "✓", "failed": "✗"}
+MARKS = {"starting": "○", "running": "▶", "waiting": "‖", "done": "✓", "failed": "✗"}
 FEW = 4  # ranks that share the width of a page; more stand in rows of equal lanes
 CURVE = 300, 60  # width and height in pixels
 POINTS = 150  # of a curve that are drawn

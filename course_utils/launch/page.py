@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 # JupyterLab's variables follow its theme; the fallbacks fit light and dark pages of others.
+# What is !important stands against JupyterLab's own rules for tables and preformatted text.
 STYLE = """
 .course-run, .course-card {
   --line: var(--jp-border-color2, #8886); --faint: var(--jp-content-font-color2, #888);
@@ -20,9 +21,9 @@ STYLE = """
 .course-run pre, .course-card pre {
   margin: 0; padding: 0; background: none; color: inherit; font: 12px/17px var(--mono);
 }
-.course-lanes { display: grid; grid-template-columns: repeat(auto-fill, minmax(195px, 1fr));
-  gap: 8px; }
-.course-few .course-lanes { grid-template-columns: repeat(auto-fit, minmax(195px, 1fr)); }
+.course-lanes { display: grid; gap: 8px 14px;
+  grid-template-columns: repeat(auto-fill, minmax(220px, 1fr)); }
+.course-few .course-lanes { grid-template-columns: repeat(auto-fit, minmax(190px, 1fr)); }
 .course-lane { min-width: 0; border-left: 5px solid var(--rank); padding-left: 8px; }
 .course-lane header { display: flex; gap: 8px; height: 18px; overflow: hidden; }
 .course-lane header b, .course-rank { white-space: nowrap; }
@@ -31,8 +32,8 @@ STYLE = """
 .course-lane[data-state=waiting] header span, .course-lane[data-state=failed] header span {
   color: inherit; font-weight: 600; }
 .course-lane pre { height: calc(var(--lines) * 17px); overflow: hidden; }
-.course-lane pre div { overflow: hidden; text-overflow: ellipsis; white-space: pre;
-  height: 17px; }
+.course-lane pre div { font-size: 12px; overflow: hidden; text-overflow: ellipsis;
+  white-space: pre; height: 17px; }
 .course-foot { display: flex; gap: 16px; align-items: center; height: 60px; margin-top: 8px; }
 .course-foot > div { flex: 1; min-width: 0; }
 .course-foot p { display: flex; justify-content: space-between; gap: 8px; margin: 4px 0 0;
@@ -49,15 +50,16 @@ STYLE = """
 .course-card header i { font-style: normal; color: #fff; background: var(--kind);
   border-radius: 3px; padding: 1px 6px; margin-right: 4px; }
 .course-card pre { white-space: pre-wrap; overflow-wrap: anywhere; }
-.course-card .course-code { margin: 6px 0; padding: 4px 0; background: var(--raised);
-  white-space: pre; overflow-x: auto; }
+.course-card header + pre { padding-top: 6px !important; }
+.course-card .course-code { margin: 6px 0 !important; padding: 4px 0 !important;
+  background: var(--raised) !important; white-space: pre; overflow-x: auto; }
 .course-card .course-code b { display: inline-block; min-width: 100%; background: #E69F0055; }
 .course-card details { margin-top: 4px; }
 .course-card summary { cursor: pointer; }
 .course-card details pre { max-height: 17em; overflow: auto; padding-left: 14px; }
 .course-rank { border-left: 5px solid var(--rank); padding-left: 5px; font-weight: 600; }
 .course-card table { border-collapse: collapse; margin: 4px 0; }
-.course-card td { text-align: left; padding: 1px 16px 1px 0; }
+.course-card td { text-align: left !important; padding: 1px 16px 1px 0 !important; }
 """
 
 
