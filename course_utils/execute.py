@@ -20,6 +20,7 @@ def execute(path: Path) -> None:
         timeout=TIMEOUT,
         kernel_name=KERNEL["name"],
         record_timing=False,
+        coalesce_streams=True,  # a busy kernel sends a line in parts
         resources={"metadata": {"path": str(path.resolve().parent)}},
     )
     try:
