@@ -123,3 +123,11 @@ def test_a_machine_that_permits_no_hosts_says_why(monkeypatch):
     monkeypatch.setattr(links.sys, "platform", "darwin")
     with pytest.raises(InputError, match="no hosts can be made here: network namespaces need"):
         links.run("nothing.py")
+
+
+def test_notebook_04_shows_what_was_saved_where_no_hosts_can_be_made(launch):
+    run = launch("on_links.py", nproc=1, env={"PATH": ""})
+    assert "not measured here: " in run.ranks[0].stdout
+    assert "8 hosts: 1 MB through rank 0  4.65 s" in run.ranks[0].stdout
+    assert [row["ranks"] for row in run.reports if "way" in row] == [2, 4, 8, 2, 4, 8]
+    assert sum("exchange" in row for row in run.reports) == 5
