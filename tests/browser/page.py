@@ -1,0 +1,155 @@
+"""A notebook as it is seen: open in JupyterLab, in a browser."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from course_utils import places
+from tests.browser.lab import Lab
+
+SCREENSHOTS = places.ROOT / "build" / "screenshots"
+WIDTH, HEIGHT = 1280, 860  # a laptop's screen, less the browser's own
+PATIENCE = 60  # seconds for what takes one or two on idle cores
+PANEL = "window.jupyterapp.shell.currentWidget"
+READY = """() => {
+    const panel = window.jupyterapp?.shell?.currentWidget;
+    return panel?.content?.model && panel.sessionContext?.session?.kernel?.status === "idle";
+}"""
+CELLS = f"""() => {PANEL}.content.model.toJSON().cells
+    .filter(cell => cell.cell_type === "code")
+    .map(cell => ({{
+        source: [cell.source].flat().join(""),
+        number: cell.execution_count,
+        tags: cell.metadata.tags ?? [],
+        errors: cell.outputs.filter(each => each.output_type === "error").map(each => each.evalue),
+        text: cell.outputs.map(each => [
+            each.text, each.data?.["text/plain"], each.evalue
+        ].flat().join("")).join(""),
+    }}))"""
+# What is wider than its place, and would scroll sideways; a cell's source may.
+TOO_WIDE = """() => [...document.querySelectorAll(
+    "html, .jp-WindowedPanel-outer, .jp-OutputArea-output, .jp-MarkdownOutput"
+)].filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.outerHTML.slice(0, 300))
+"""
+
+
+class Page:
+    """A notebook open in JupyterLab.
+
+    Args:
+        browser: Playwright's.
+        lab: where the notebook is.
+        name: of the notebook's file.
+
+    Attributes:
+        tab: Playwright's page.
+        errors: what the console has shown as an error, and what scripts have raised.
+    """
+
+    def __init__(self, browser: Any, lab: Lab, name: str):
+        self.name = Path(name).stem
+        self.errors: list[str] = []
+        self.tab = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        self.tab.set_default_timeout(1000 * PATIENCE)
+        self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.tab.on("console", self._note)
+        self.tab.goto(f"{lab.url}lab/tree/{name}?reset&token={lab.token}")
+        self.wait_until(lambda: self.tab.evaluate(READY))
+        if self.tab.evaluate("() => !window.jupyterapp.shell.leftCollapsed"):
+            self.command("application:toggle-left-area")
+
+    def command(self, name: str) -> None:
+        """Carry out a command of JupyterLab; returns when it is done."""
+        self.tab.evaluate("async name => { await window.jupyterapp.commands.execute(name) }", name)
+
+    def cells(self) -> list[dict[str, Any]]:
+        """The code cells: `source`, `number`, `tags`, `errors` and the `text` of the outputs."""
+        return self.tab.evaluate(CELLS)
+
+    def run_cells(self, *numbers: int) -> None:
+        """Run cells one after another, each to its end."""
+        for number in numbers:
+            self.start_cell(number)
+            self.wait_until_ended()
+
+    def start_cell(self, cell: int) -> None:
+        """Start cell number `cell` from 0."""
+        self.tab.evaluate(f"cell => {{ {PANEL}.content.activeCellIndex = cell }}", cell)
+        self._start("notebook:run-cell")
+
+    def run_all(self) -> None:
+        """Start all cells."""
+        self._start("notebook:run-all-cells")
+
+    def has_ended(self) -> bool:
+        """Whether what was started last has ended."""
+        return self.tab.evaluate("() => window.hasEnded")
+
+    def wait_until_ended(self, seconds: float = PATIENCE) -> None:
+        """Wait for the end of what was started last."""
+        self.wait_until(self.has_ended, seconds)
+
+    def wait_until(self, condition: Callable[[], Any], seconds: float = PATIENCE) -> None:
+        """Wait until a condition holds.
+
+        Raises:
+            TimeoutError: it does not after `seconds`; a screenshot shows what did happen.
+        """
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"not after {seconds} s, see {self.screenshot('stuck')}")
+            self.tab.wait_for_timeout(100)
+
+    def press(self, button: str) -> None:
+        """Press a button of the notebook's toolbar."""
+        self.tab.locator(f'.jp-NotebookPanel-toolbar [data-jp-item-name="{button}"]').click()
+
+    def numbers(self) -> list[int | None]:
+        """The number of each code cell; None for one that has not run, or runs now."""
+        code = f"{PANEL}.content.widgets.filter(each => each.model.type === 'code')"
+        return self.tab.evaluate(f"() => {code}.map(each => each.model.executionCount)")
+
+    def show_cell(self, cell: int) -> None:
+        """Scroll so that code cell number `cell` from 0 is in the middle."""
+        script = f"""async number => {{
+            const content = {PANEL}.content;
+            const code = content.widgets.filter(each => each.model.type === "code");
+            await content.scrollToItem(content.widgets.indexOf(code[number]), "center");
+        }}"""
+        self.tab.evaluate(script, cell)
+
+    def show_lanes(self) -> bool:
+        """Scroll to the lanes of a run that lives; whether there is one."""
+        script = """() => {
+            const run = document.querySelector(".course-run");
+            run?.scrollIntoView({ block: "center" });
+            return run !== null;
+        }"""
+        return self.tab.evaluate(script)
+
+    def too_wide(self) -> list[str]:
+        """What does not fit the page's width."""
+        return self.tab.evaluate(TOO_WIDE)
+
+    def screenshot(self, when: str) -> Path:
+        """Keep a picture of what is seen now."""
+        path = SCREENSHOTS / f"{self.name}_{when}.png"
+        self.tab.screenshot(path=path)
+        return path
+
+    def close(self) -> None:
+        """Close the tab; the kernel goes on."""
+        self.tab.close()
+
+    def _start(self, command: str) -> None:
+        script = """name => {
+            window.hasEnded = false;
+            window.jupyterapp.commands.execute(name).finally(() => { window.hasEnded = true });
+        }"""
+        self.tab.evaluate(script, command)
+
+    def _note(self, message: Any) -> None:
+        if message.type == "error":
+            self.errors.append(message.text)
