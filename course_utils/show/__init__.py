@@ -1,5 +1,6 @@
 """Pictures, of one family: axes with units, and each rank always in its own colour."""
 
+from course_utils.show.buckets import buckets
 from course_utils.show.collectives import collective
 from course_utils.show.costs import costs
 from course_utils.show.curves import series
@@ -12,9 +13,11 @@ from course_utils.show.ring import ring
 from course_utils.show.tape import tape
 from course_utils.show.timeline import timeline
 from course_utils.show.volume import bytes_per_rank
+from course_utils.show.zero import zero_stages
 
 __all__ = [
     "Matrix",
+    "buckets",
     "bytes_alive",
     "bytes_per_rank",
     "collective",
@@ -27,4 +30,5 @@ __all__ = [
     "series",
     "tape",
     "timeline",
+    "zero_stages",
 ]

@@ -7,6 +7,7 @@ from matplotlib.patches import Rectangle
 from course_utils import palette
 from course_utils.launch.run import Run
 from course_utils.show import style
+from course_utils.show.slider import slider
 
 COLUMNS = 3
 Step = dict[int, tuple[list[int], int | None]]  # rank -> what it holds, and the chunk it sends
@@ -29,8 +30,14 @@ def ring(run: Run, *, title: str) -> None:
     steps = recorded(run)
     if not steps:
         raise ValueError("no rank reported a step: call report(step=0, holds=[...], sends=0)")
-    if style.watched():
-        _slider(steps)
+
+    def one(step: int) -> None:
+        _, axes = plt.subplots(figsize=(0.75 * style.WIDTH, 3.2), layout="constrained")
+        axes.axis("off")
+        _panel(axes, steps, step, size=10)
+        plt.show()
+
+    slider(one, step={str(number + 1): number for number in range(len(steps))})
     rows = -(-len(steps) // COLUMNS)
     figure, every = plt.subplots(
         rows, COLUMNS, figsize=(style.WIDTH, 0.5 + 1.75 * rows), layout="constrained", squeeze=False
@@ -56,18 +63,6 @@ def recorded(run: Run) -> list[Step]:
 def parts(value: int) -> int:
     """How many ranks' values are in a sum of powers of ten."""
     return sum(digit != "0" for digit in str(value))
-
-
-def _slider(steps: list[Step]) -> None:
-    from ipywidgets import IntSlider, interact
-
-    def show(step: int) -> None:
-        _, axes = plt.subplots(figsize=(0.75 * style.WIDTH, 3.2), layout="constrained")
-        axes.axis("off")
-        _panel(axes, steps, step, size=10)
-        plt.show()
-
-    interact(show, step=IntSlider(min=0, max=len(steps) - 1, description="step"))
 
 
 def _panel(axes: Axes, steps: list[Step], number: int, size: float) -> None:
