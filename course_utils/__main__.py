@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from course_utils import ansi, demos, notebooks, places, stage
-from course_utils.launch import InputError
+from course_utils.launch import InputError, LaunchError
 
 DEMO_TIMEOUT = 600.0  # seconds
 
@@ -87,6 +87,9 @@ def main(arguments: Sequence[str]) -> int:
     except InputError as error:
         print(f"run.sh: {error}", file=sys.stderr)
         return 2
+    except LaunchError as error:  # no rank was started, or stage.py would have told of it
+        print(f"run.sh: {error}. ./run.sh doctor says what to mend", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would break into cleaning up
         if ansi.is_live():

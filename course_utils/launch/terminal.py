@@ -1,5 +1,6 @@
 """A run as a terminal shows it: labelled lines as they come, and how far the ranks are."""
 
+import json
 import sys
 
 from course_utils import ansi
@@ -7,6 +8,7 @@ from course_utils.launch import text
 from course_utils.launch.follow import Progress, Tail
 from course_utils.launch.run import Run
 
+GROUP = '"kind": "group"'  # in the event with which a rank says that it has joined the others
 AT_ONCE = 150, 50  # first and last lines of a rank that are shown in one update
 
 
@@ -16,6 +18,7 @@ class Terminal:
     def __init__(self, run: Run, notice: str):
         self._tails = [(rank, Tail(rank.dir / "stdout.log")) for rank in run.ranks]
         self._tails += [(rank, Tail(rank.dir / "stderr.log")) for rank in run.ranks]
+        self._events: Tail | None = Tail(run.ranks[0].dir / "events.jsonl")
         self._progress = Progress(run)
         self._live = ansi.is_live()
         self._bar = ""
@@ -28,6 +31,7 @@ class Terminal:
             for rank, tail in self._tails
             for line in text.capped(tail.lines(final), str(tail.path), *AT_ONCE)
         ]
+        lines = [*self._place(), *lines]
         bar = self._progress.line() if self._live and not final else ""
         bar = bar.partition("\n")[0][: ansi.width() - 1]  # only one line can be drawn anew
         if lines or bar != self._bar:
@@ -35,6 +39,15 @@ class Terminal:
             sys.stdout.write(erase + "".join(line + "\n" for line in lines) + bar)
             sys.stdout.flush()
             self._bar = bar
+
+    def _place(self) -> list[str]:
+        """Once, as soon as rank 0 has told it: what the ranks talk over, and where they compute."""
+        told = [line for line in self._events.lines() if GROUP in line] if self._events else []
+        if not told:
+            return []
+        self._events = None
+        data = json.loads(told[0])["data"]
+        return [f"{data['backend']} · {data['device']}"]
 
     def fold(self) -> None:
         """Take the progress line away: the run is being stopped."""

@@ -11,6 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from course_utils import places
+
 TERMINAL = {"TERM": "xterm-256color", "COLUMNS": "80", "NO_COLOR": ""}
 
 
@@ -79,6 +81,7 @@ def test_a_terminal_shows_colours_how_far_it_is_and_a_summary(on_a_terminal):
     assert process.wait(60) == 0
     for rank, colour in enumerate((75, 208)):
         assert f"\033[38;5;{colour}m[rank {rank}]\033[0m count 7" in shown
+    assert re.search(r"(\n|\r\033\[K)gloo · cpu\r\n", shown)  # before it is over
     bars = re.findall(r"━*─* step \d of 8", shown)
     assert "━" in "".join(bars)
     assert re.search(r"step 3 of 8 *\r\033\[K", shown)  # and it makes room for the next line
@@ -148,3 +151,14 @@ def test_a_terminal_that_cannot_redraw_gets_plain_text(on_a_terminal):
     assert "count" in screen.read_until(None)
     assert process.wait(60) == 0
     assert "\033" not in screen.text
+
+
+def test_a_torch_that_cannot_be_imported_is_a_sentence_that_names_the_doctor(
+    small_course, tmp_path
+):
+    (tmp_path / "torch.py").write_text("raise ImportError('libcudart.so is not there')")
+    path = os.pathsep.join([str(tmp_path), str(places.ROOT)])
+    done = small_course("demo", "count", env={"PYTHONPATH": path})
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert re.fullmatch(r"run.sh: torchrun cannot start: .* \./run.sh doctor .*\n", done.stderr)
