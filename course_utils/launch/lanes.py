@@ -67,9 +67,9 @@ class Lane:
                 yield json.loads(line)
 
     def _take_in(self, report: dict[str, Any]) -> None:
-        if is_number(report.get("step")) and is_number(report.get("total")) and report["total"]:
+        if _is_number(report.get("step")) and _is_number(report.get("total")) and report["total"]:
             self.report = report
-        if is_number(report.get("loss")):
+        if _is_number(report.get("loss")):
             self.losses.append(report["loss"])
 
     def _what_it_does(self, alive: bool) -> tuple[str, str]:
@@ -174,6 +174,6 @@ def _thinned(count: int) -> list[int]:
     return [place * (count - 1) // (drawn - 1) for place in range(drawn)]
 
 
-def is_number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     """Whether a reported value can be drawn."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
