@@ -68,5 +68,5 @@ def _panel(axes: Axes, stage: int, ranks: int) -> None:
     axes.set_xticks(range(0, left + 1, 2))
     axes.set_yticks([rank + 0.5 for rank in range(ranks)], [f"rank {r}" for r in range(ranks)])
     axes.set_xlabel("bytes a parameter")
-    axes.set_title(f"stage {stage}: {bytes_held(stage, ranks):g} on each rank", loc="left")
+    axes.set_title(f"stage {stage}: {bytes_held(stage, ranks):g} bytes on each rank", loc="left")
     axes.spines[["top", "right"]].set_visible(False)
