@@ -115,6 +115,8 @@ def _execute(run: Run, request: dict[str, Any], options: Options) -> None:
         processes.kill_strays(run.dir)
         if isinstance(error, KeyboardInterrupt):
             raise Stopped("the run was stopped, and all its ranks ended") from None
+        if isinstance(error, LaunchError):
+            run.folder.keep()  # and with it the agent's log, which the error names
         raise
     finally:
         processes.kill_ranks(run.dir)  # what a rank started and left behind

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -232,3 +234,19 @@ def test_a_file_that_is_missing(launch):
     with pytest.raises(LaunchError, match=r"workers/nowhere.py is not there"):
         launch("nowhere.py")
     assert launch("nowhere.py", check=False).verdict.kind == "launcher"
+
+
+def test_an_agent_that_cannot_start_leaves_its_log(tmp_path):
+    (tmp_path / "torch.py").write_text("raise ImportError('no torch here')")
+    (tmp_path / "home" / "workers").mkdir(parents=True)
+    (tmp_path / "home" / "workers" / "any.py").touch()
+    environ = {"COURSE_HOME": str(tmp_path / "home"), "PYTHONPATH": f"{tmp_path}:{places.ROOT}"}
+    done = subprocess.run(
+        [sys.executable, "-c", "from course_utils import launch; launch('any.py', warm=False)"],
+        env=os.environ | environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    log = re.search(r"torchrun cannot start: its agent died.* Log: (.*)", done.stderr)[1]
+    assert "no torch here" in Path(log).read_text()
