@@ -1,0 +1,86 @@
+"""Notebook 07 trains over the parts that lie in `workers/`: a student's own, if they are there."""
+
+import subprocess
+import sys
+
+import pytest
+
+from course_utils import places
+from course_utils.launch.folder import session_folder
+
+# What a student may add at the end of a part, to see it at work or to break it.
+EDITS = {
+    "ring": (
+        "ring_allreduce.py",
+        """
+right = ring_all_reduce
+
+
+def ring_all_reduce(tensor, op=SUM, group=None):
+    print("mine")
+    right(tensor, op, group)
+    tensor.mul_(2)
+""",
+    ),
+    "ddp": (
+        "ddp_scratch.py",
+        """
+class DDP(DDP):
+    def forward(self, *inputs):
+        print("mine")
+        with self.no_sync():
+            return super().forward(*inputs)
+""",
+    ),
+    "fsdp": (
+        "fsdp_scratch.py",
+        """
+class FSDP(FSDP):
+    def forward(self, *inputs):
+        print("mine")
+        return 2 * super().forward(*inputs)
+""",
+    ),
+    "tensor": (
+        "tensor_parallel.py",
+        """
+class ParallelTransformer(ParallelTransformer):
+    def forward(self, tokens):
+        print("mine")
+        return 2 * super().forward(tokens)
+""",
+    ),
+}
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A home of this test's own, so that `clean` takes nothing from others."""
+    session_folder()  # what runs leave stays where it was
+    monkeypatch.setenv("COURSE_HOME", str(tmp_path))
+
+
+@pytest.mark.timeout(540)
+@pytest.mark.parametrize("part", EDITS)
+def test_an_edited_part_is_trained_over_until_clean_brings_the_courses_back(home, launch, part):
+    def train():
+        run = launch("own_parts.py", "--part", part, timeout=150)
+        return run.series("losses")[0], [rank.stdout.count("mine") for rank in run.ranks]
+
+    losses, said = train()
+    assert said == [0, 0]
+    name, edit = EDITS[part]
+    with (places.workers() / name).open("a") as file:
+        file.write(edit)
+
+    changed, said = train()
+    assert min(said) >= len(losses)  # on every rank, in every step
+    assert abs(changed[-1] - losses[-1]) > 1e-6
+
+    subprocess.run(
+        [sys.executable, "-m", "course_utils", "clean"], check=True, cwd=places.ROOT, timeout=60
+    )
+    assert not (places.home() / "workers").exists()
+    again, said = train()
+    assert said == [0, 0]
+    assert again == pytest.approx(losses, abs=1e-12)
