@@ -129,7 +129,8 @@ def progress(notebook: str | None = None) -> None:
         rows.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
     passed = f"{states.count('passed')} of {len(states)} passed"
     table = f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
-    _show("\n".join([*lines, passed]), cards.card("exercises", cards.GOOD, passed, table))
+    colour = cards.GOOD if set(states) == {"passed"} else cards.OPEN
+    _show("\n".join([*lines, passed]), cards.card("exercises", colour, passed, table))
 
 
 check.progress = progress

@@ -27,7 +27,7 @@ class Lane:
 
     Attributes:
         state: starting, running, waiting, done or failed.
-        words: the state as a student reads it: `waiting in all_reduce #3`.
+        words: the state as a student reads it: `waits in all_reduce #3`.
         lines: the last lines it printed.
         report: its last report of a step out of a total, or {}.
         losses: what it reported as `loss`.
@@ -85,7 +85,7 @@ class Lane:
             return "starting", "starting"
         if waits := self._waits_in():
             seconds = time.monotonic() - self._since
-            return "waiting", f"waiting in {waits}" + (f" · {seconds:.0f} s" * (seconds >= LONG))
+            return "waiting", f"waits in {waits}" + (f" · {seconds:.0f} s" * (seconds >= LONG))
         return "running", "running"
 
     def _waits_in(self) -> Call | None:

@@ -27,7 +27,7 @@ STYLE = """
 .course-lane { min-width: 0; border-left: 5px solid var(--rank); padding-left: 8px; }
 .course-lane header { display: flex; gap: 8px; height: 18px; overflow: hidden; }
 .course-lane header b, .course-rank { white-space: nowrap; }
-.course-lane header span { flex: 1; text-align: right; color: var(--faint);
+.course-lane header span { flex: 1; text-align: right; color: var(--faint); font-size: 12px;
   white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 .course-lane[data-state=waiting] header span, .course-lane[data-state=failed] header span {
   color: inherit; font-weight: 600; }

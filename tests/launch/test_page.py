@@ -114,7 +114,7 @@ def test_lanes_live_in_one_output_that_is_empty_when_the_run_is_over(page, worke
         until=seen_all(
             '<section class="course-lane" data-rank="0" data-state="running"',
             '<section class="course-lane" data-rank="1" data-state="waiting"',
-            "waiting in barrier #1",
+            "waits in barrier #1",
             "rank 1 is here",
             'class="course-progress"',
             'class="course-curve"',

@@ -64,7 +64,7 @@ def test_a_call_that_lasts_is_waiting_and_one_that_passes_is_not(ranks):
     (rank,) = ranks(1)
     rank.call("all_reduce", 3)
     lane = looked_at(rank, times=2)
-    assert (lane.state, lane.words) == ("waiting", "waiting in all_reduce #3")
+    assert (lane.state, lane.words) == ("waiting", "waits in all_reduce #3")
     rank.call("all_reduce", 4)
     lane.look()
     assert lane.state == "running"
