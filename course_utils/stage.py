@@ -15,7 +15,6 @@ METERED = places.ROOT / "course_utils" / "metered.py"
 RATES = {  # what scripts report, over all ranks
     "tokens_per_second": "tokens/s",
     "images_per_second": "images/s",
-    "rate": "a second",
 }
 
 
