@@ -12,6 +12,7 @@ SCREENSHOTS = places.ROOT / "build" / "screenshots"
 WIDTH, HEIGHT = 1280, 860  # a laptop's screen, less the browser's own
 PATIENCE = 60  # seconds for what takes one or two on idle cores
 PANEL = "window.jupyterapp.shell.currentWidget"
+CODE = f"{PANEL}.content.widgets.filter(each => each.model.type === 'code')"
 READY = """() => {
     const panel = window.jupyterapp?.shell?.currentWidget;
     return panel?.content?.model && panel.sessionContext?.session?.kernel?.status === "idle";
@@ -108,16 +109,11 @@ class Page:
 
     def numbers(self) -> list[int | None]:
         """The number of each code cell; None for one that has not run, or runs now."""
-        code = f"{PANEL}.content.widgets.filter(each => each.model.type === 'code')"
-        return self.tab.evaluate(f"() => {code}.map(each => each.model.executionCount)")
+        return self.tab.evaluate(f"() => {CODE}.map(each => each.model.executionCount)")
 
     def show_cell(self, cell: int) -> None:
         """Scroll so that code cell number `cell` from 0 is in the middle."""
-        script = f"""async number => {{
-            const content = {PANEL}.content;
-            const code = content.widgets.filter(each => each.model.type === "code");
-            await content.scrollToItem(content.widgets.indexOf(code[number]), "center");
-        }}"""
+        script = f"number => {CODE}[number].node.scrollIntoView({{ block: 'center' }})"
         self.tab.evaluate(script, cell)
 
     def show_lanes(self) -> bool:
