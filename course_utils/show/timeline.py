@@ -23,7 +23,8 @@ def timeline(run: Run, *, title: str, start: float = 0.0, end: float | None = No
     ]
     names = list(dict.fromkeys(each["name"] for each in marks))
     ranks = sorted({each["rank"] for each in marks})
-    axes = style.axes(0.7 + 0.7 * max(1, len(ranks)), title, "time in milliseconds")
+    axes = style.axes(0.7 + 0.7 * max(1, len(ranks)), "", "time in milliseconds")
+    axes.set_title(title, loc="left", pad=26)  # the legend is below it
     for each in marks:
         axes.broken_barh(
             [(1e3 * (each["start"] - start), 1e3 * (each["end"] - each["start"]))],
@@ -34,5 +35,5 @@ def timeline(run: Run, *, title: str, start: float = 0.0, end: float | None = No
     axes.invert_yaxis()
     axes.set_xlim(0, None if end is None else 1e3 * (end - start))
     handles = [plt.Rectangle((0, 0), 1, 1, color=palette.colour(i)) for i in range(len(names))]
-    axes.legend(handles, names, ncols=6, frameon=False, loc="lower left", bbox_to_anchor=(0, 1.12))
+    axes.legend(handles, names, ncols=6, frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
     plt.show()
