@@ -49,6 +49,7 @@ class Call:
         peer: the other rank of a message, 'any', or ''.
         place: the student's line, or None.
         returned: whether the function came back; what it started may still be under way.
+        raised: whether it came back with an exception.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Call:
     peer: str
     place: Place | None
     returned: bool
+    raised: bool
 
     def __str__(self) -> str:
         if self.peer:
@@ -131,6 +133,11 @@ class Witness:
         """The call it had begun and that had not come back, or None."""
         return self.calls[-1] if self.calls and not self.calls[-1].returned else None
 
+    @property
+    def thrown_out_of(self) -> Call | None:
+        """The call whose exception it was ended with before it could record that, or None."""
+        return self.calls[-1] if self.calls and self.calls[-1].raised and not self.how else None
+
 
 def gather(run: Run, stopped: set[int]) -> list[Witness]:
     """What is known of the ranks of `run`; `stopped` are those that a signal had stopped."""
@@ -172,7 +179,7 @@ def noted_calls(rank: Rank) -> list[Call]:
     """The last calls of a rank, as worker/calls.py noted them, oldest first."""
     try:
         noted = (rank.dir / "calls.txt").read_text("utf-8")
-        lines = [line.rstrip().split("\t") for line in noted.splitlines()]
+        lines = [line.rstrip(" ").split("\t") for line in noted.splitlines()]
     except (FileNotFoundError, UnicodeDecodeError):
         return []
     found = []
@@ -180,7 +187,8 @@ def noted_calls(rank: Rank) -> list[Call]:
         state, _, name, number, group, shape, peer, line, file = fields
         place = Place(file, int(line)) if file else None
         peer = "" if peer == "None" else f"rank {peer}" if peer.isdigit() else peer
-        found.append(Call(name, int(number), group, shape, peer, place, state == "="))
+        ended = state != ".", state == "!"
+        found.append(Call(name, int(number), group, shape, peer, place, *ended))
     return found
 
 

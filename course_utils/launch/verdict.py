@@ -181,7 +181,9 @@ def _place(each: Witness) -> Place | None:
     """Where a rank waited: when another's end ended it, or when the run was stopped."""
     if each.error:
         return each.error.place
-    return (each.waits_in.place if each.waits_in else None) or each.stack
+    if each.waits_in and each.waits_in.place:
+        return each.waits_in.place
+    return each.stack or (each.thrown_out_of.place if each.thrown_out_of else None)
 
 
 def _cycle(waiting: list[Witness]) -> list[int] | None:
@@ -257,11 +259,12 @@ def _left_early(run: Run, ranks: list[Witness], waiting: list[Witness]) -> Verdi
 
 def _who_waited(ranks: list[Witness]) -> list[str]:
     """The ranks that another's end left alone, and where."""
-    return [
-        f"  {_names([each])} still {'waited' if each.error or each.waits_in else 'was'} at {place}"
-        for each in ranks
-        if (place := _place(each))
-    ]
+    lines = []
+    for each in ranks:
+        if place := _place(each):
+            waited = each.error or each.waits_in or each.thrown_out_of
+            lines.append(f"  {_names([each])} still {'waited' if waited else 'was'} at {place}")
+    return lines
 
 
 def _verdict(kind: str, lines: list[str], rank: int | None, place: Place | None) -> Verdict:

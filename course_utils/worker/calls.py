@@ -72,9 +72,9 @@ class CallLog:
         self._written += 1
         return slot
 
-    def leave(self, slot: int) -> None:
-        """Note that the call of that slot has returned."""
-        self._memory[slot : slot + 1] = b"="
+    def leave(self, slot: int, state: bytes) -> None:
+        """Note that the call of that slot has returned (`=`), or raised (`!`)."""
+        self._memory[slot : slot + 1] = state
 
     def _place(self) -> tuple[str, int]:
         """The student's line that made the call."""
@@ -112,12 +112,14 @@ def _noted(function: Callable, name: str, log: CallLog, inside: threading.local)
         groups = [each for each in arguments if isinstance(each, dist.ProcessGroup)]
         group = groups[0] if groups else named.get("group")
         slot = log.enter(name, "" if group is None else group.group_name, tensor, peer)
-        inside.call = True
+        inside.call, state = True, b"!"
         try:
-            return function(*arguments, **named)
+            result = function(*arguments, **named)
+            state = b"="
         finally:
             inside.call = False
-            log.leave(slot)
+            log.leave(slot, state)
+        return result
 
     return call
 

@@ -7,6 +7,13 @@ from tests.launch.fault import Fault
 
 RAISED, EXITED, KILLED, HUNG = ("raised",), ("exited",), ("killed",), ("hung",)
 
+# Rank 1 goes on when the others wait in a call: on a busy machine they may come there late.
+OTHERS_WAIT = (
+    "import glob\n"
+    "calls = glob.glob(os.environ['COURSE_RUN_DIR'] + '/rank_[!1]/calls.txt')\n"
+    "while rank == 1 and not all('\\n.\\t' in '\\n' + open(each).read() for each in calls):\n"
+    "    time.sleep(0.01)\n"
+)
 FAULTS = [
     Fault(
         "a rank raises while the others wait",
@@ -73,9 +80,9 @@ FAULTS = [
     ),
     Fault(
         "sys.exit(3)",
-        "if rank == 1:\n    sys.exit(3)\ndist.barrier()\n",
+        OTHERS_WAIT + "if rank == 1:\n    sys.exit(3)\ndist.barrier()\n",
         EXITED,
-        ("rank 1 ended with exit status 3", "rank 0 still waited at workers/{file}, line 11"),
+        ("rank 1 ended with exit status 3", "rank 0 still waited at workers/{file}, line 15"),
     ),
     Fault(
         "os._exit(0) in mid-script",
@@ -223,10 +230,10 @@ FAULTS = [
     ),
     Fault(
         "comes to its end early and aborts there, as gloo may",
-        "import atexit\n"
+        OTHERS_WAIT + "import atexit\n"
         "if rank == 1:\n    atexit.register(os.abort)\nelse:\n    dist.all_reduce(tensor)\n",
         EXITED,
-        ("rank 1 came to the end", "rank 0 still waited at workers/{file}, line 13"),
+        ("rank 1 came to the end", "rank 0 still waited at workers/{file}, line 17"),
     ),
     Fault(
         "no process group",
