@@ -103,7 +103,7 @@ need_module() { # need_module NAME [PACKAGE]: an environment of the user's own m
 install_system_packages() { # Debian's packages whose programs are missing
     local missing=()
     command -v ip >/dev/null && command -v tc >/dev/null || missing+=(iproute2)
-    command -v chromium >/dev/null || missing+=(chromium)
+    command -v chromium >/dev/null || missing+=(chromium fonts-wqy-microhei) # for terms in Chinese
     [ ${#missing[@]} -gt 0 ] || return 0
     { command -v apt-get && [ "$(id -u)" = 0 ]; } >/dev/null ||
         die 2 "cannot install ${missing[*]}: that takes Debian or Ubuntu, and root. Without them" \

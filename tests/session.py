@@ -5,6 +5,7 @@ A plugin and not a conftest: nbval's cells know no fixtures, and notebooks lie b
 
 import os
 import shutil
+import signal
 import tempfile
 
 from nbval.plugin import IPyNbCell
@@ -19,6 +20,9 @@ def pytest_configure(config):
     temporary = os.path.join(config.course_home, "tmp")
     os.mkdir(temporary)
     os.environ["TMPDIR"] = tempfile.tempdir = temporary  # others' files are not counted there
+    # Tests send signals, and what started them may have these ignored, as nohup does, or `&`.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_unconfigure(config):

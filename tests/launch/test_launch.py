@@ -191,7 +191,9 @@ def test_a_worker_file_runs_by_hand(worker, launch, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", *command[1:]],
         cwd=places.home(),
-        env=os.environ | {"PYTHONPATH": str(places.ROOT), "OMP_NUM_THREADS": "1"},
+        env=os.environ
+        | {"PYTHONPATH": str(places.ROOT), "OMP_NUM_THREADS": "1"}
+        | {"PYTHONUNBUFFERED": ""},  # or the words of the ranks' lines would mix
         capture_output=True,
         text=True,
         timeout=60,
