@@ -76,5 +76,5 @@ def table(result: dict) -> str:
     ]
     lines.append(f"{result['rounds']} rounds on {result['cores']} cores")
     if missing:
-        lines.append(f"not installed (pip install '.[bench]'): {', '.join(missing)}")
+        lines.append(f"not installed (.venv/bin/pip install -e '.[bench]'): {', '.join(missing)}")
     return "\n".join(lines)

@@ -75,8 +75,9 @@ def test_the_batch_file_starts_a_torchrun_on_each_node(tmp_path):
     )
     assert done.stderr == ""
     assert done.stdout == (
-        "2: --kill-on-bad-exit=1 .venv/bin/torchrun --nnodes 2 --nproc-per-node 3 --rdzv-backend "
-        "c10d --rdzv-endpoint node7:24567 --rdzv-id 1234567 workers/a b.py --steps 2\n"
+        "2: --kill-on-bad-exit=1 --cpus-per-task=7 .venv/bin/torchrun --nnodes 2 "
+        "--nproc-per-node 3 --rdzv-backend c10d --rdzv-endpoint node7:24567 --rdzv-id 1234567 "
+        "workers/a b.py --steps 2\n"
     )
 
 
