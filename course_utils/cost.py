@@ -2,7 +2,7 @@
 
 N is the number of ranks and S the size in bytes. A collective takes
 `messages * alpha + volume * S * beta + combined * S * gamma` seconds: so many messages one after
-another, so many times S through a link, so many times S combined (Hockney 1994; Thakur 2005).
+another, so many times S sent in a row, so many times S combined (Hockney 1994; Thakur 2005).
 """
 
 from collections.abc import Iterable
