@@ -59,7 +59,7 @@ def test_ci_installs_what_tests_need_of_the_system(course):
     course.run("setup")
     course.calls_file.unlink()
     _, _, err = course.run("test", "tests/unit", CI="true")
-    assert "Installing iproute2 chromium..." in err
+    assert "Installing iproute2 chromium fonts-wqy-microhei..." in err
     assert {"install", "iproute2", "chromium"} <= set(course.calls())
     for program in ("ip", "tc", "chromium"):
         write_program(course.bin / program, "")
