@@ -1,6 +1,7 @@
 """Plausible wrong answers to exercises 06.1 and 06.2 of notebook 06, and what each must be told.
 
-For each exercise a list of (what is wrong, the answer's source, a part of the message).
+For each exercise a list of (what is wrong, the answer's source, a part of the message);
+in `RIGHT` of (what is other than in the solution, the answer's source).
 """
 
 _PAIR = """
@@ -58,6 +59,18 @@ def _column(*lines: str) -> str:
     return _COLUMN.format(body="\n    ".join(lines))
 
 
+RIGHT = {
+    "06.1": [
+        (
+            "a group of one sends nothing, as in Megatron-LM",
+            _pair(
+                "def total(x, group):\n",
+                "def total(x, group):\n    if dist.get_world_size(group) == 1:\n        return x\n",
+            ),
+        )
+    ]
+}
+
 MUTANTS = {
     "06.1": [
         ("f does nothing", _pair("return Copy.apply(x, group)", "return x"), "Who adds up"),
@@ -108,6 +121,15 @@ MUTANTS = {
             "the group is forgotten",
             _pair("dist.all_reduce(x, group=group)", "dist.all_reduce(x)"),
             "Where does `group` go?",
+        ),
+        (
+            "x is broadcast first, to be sure",
+            _pair(
+                "ctx.group = group\n        return x\n",
+                "ctx.group = group\n        x = x.clone()\n"
+                "        dist.broadcast(x, group=group, group_src=0)\n        return x\n",
+            ),
+            "called broadcast forward, expected nothing",
         ),
         (
             "g is detached",

@@ -21,6 +21,12 @@ CASES = [
     for number, mutants in MUTANTS.items()
     for mistake, source, said in mutants
 ]
+RIGHT = [
+    pytest.param(number, source, id=f"{number} {way}")
+    for module in MODULES
+    for number, answers in getattr(module, "RIGHT", {}).items()
+    for way, source in answers
+]
 
 
 def answer_with(number: str, source: str) -> list:
@@ -61,6 +67,12 @@ def test_the_solution_passes_and_says_what_was_proven(number, capsys):
     first, *proven = capsys.readouterr().out.splitlines()
     assert first == f"{number} {find(number).title}: passed"
     assert proven
+
+
+@pytest.mark.parametrize(("number", "source"), RIGHT)
+def test_an_answer_that_is_right_in_another_way_passes(number, source):
+    found = result(number, *answer_with(number, source))
+    assert found.state == "passed", str(found)
 
 
 @pytest.mark.parametrize(("number", "source", "said"), CASES)
