@@ -7,6 +7,7 @@ from typing import Any
 from torch.utils.data import DistributedSampler
 
 from course_utils.check import Wrong, exercise, probe
+from course_utils.exercises.calls import called
 
 BUCKETS = [  # sizes in the model's order, cap, first cap
     ([3, 4, 4, 4, 5], 8, 5),
@@ -33,7 +34,7 @@ def check_03_1(my_buckets: Callable) -> list[str]:
     """Which parameters share a bucket, for several models."""
     for sizes, cap, first_cap in BUCKETS:
         call = f"my_buckets({sizes}, cap={cap}, first_cap={first_cap})"
-        got = _called(call, my_buckets, list(sizes), cap, first_cap)
+        got = called(call, my_buckets, list(sizes), cap, first_cap)
         expected = buckets(sizes, cap, first_cap)
         if got != expected:
             hint = _bucket_hint(got, sizes, cap, first_cap)
@@ -137,7 +138,7 @@ def check_03_3(my_share: Callable) -> list[str]:
     for size, ranks, epoch in SHARES:
         for rank in range(ranks):
             call = f"my_share({size}, ranks={ranks}, rank={rank}, epoch={epoch}, seed=3)"
-            got = _called(call, my_share, size, ranks, rank, epoch, 3)
+            got = called(call, my_share, size, ranks, rank, epoch, 3)
             expected = share(size, ranks, rank, epoch)
             if got != expected:
                 hint = _share_hint(got, size, ranks, rank, epoch)
@@ -256,16 +257,6 @@ def _accuracy_hint(answer: float, right: list[bool], ranks: int, rank: int) -> s
         if any(math.isclose(answer, value, rel_tol=1e-6) for value in values):
             return question
     return "Sample k of rank r is number r + k N of the data set. Which of them are beyond its end?"
-
-
-def _called(call: str, function: Callable, *arguments: Any) -> Any:
-    """What the student's function returns."""
-    try:
-        return function(*arguments)
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        raise Wrong(f"{call} raised {type(error).__name__}: {error}") from None
 
 
 def _close(one: float, other: float) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from course_utils.check import Wrong, exercise, probe
+from course_utils.exercises.calls import called
 
 RANKS = (2, 3, 4, 5, 1)  # with 2 ranks left is right
 HANGS = "Who receives while everyone sends? Begin both before you wait for either."
@@ -149,6 +150,12 @@ def check_04_3(predict: Callable) -> list[str]:
         answer = predict("rign", 4, 1000, 1e-3, 1e6)
     except ValueError:
         return ["naive and ring, 1 to 10 ranks, with latency and without", "a ValueError for rign"]
+    except Exception as error:  # a NotImplementedError too: the formulas are there
+        raise Wrong(
+            f'predict("rign", 4, 1000, ...) raised {type(error).__name__}: {error}\n'
+            "expected a ValueError",
+            "Does your error tell who misspelt the name which names there are?",
+        ) from None
     raise Wrong(
         f'predict("rign", 4, 1000, ...) returned {answer}, expected a ValueError',
         "A number for a name nobody knows is worse than an error.",
@@ -159,21 +166,36 @@ def _check_prediction(
     predict: Callable, algorithm: str, ranks: int, size: float, alpha: float, bandwidth: float
 ) -> None:
     call = f'predict("{algorithm}", {ranks}, {size:g}, {alpha:g}, {bandwidth:g})'
-    answer = predict(algorithm, ranks, size, alpha, bandwidth)
+    hint = "A rank alone sends nothing. What is left of the formula?" if ranks == 1 else ""
+    answer = called(call, predict, algorithm, ranks, size, alpha, bandwidth, hint=hint)
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise Wrong(f"{call} returned {answer!r}, expected a pair (seconds, bytes)", "")
     messages = 2 * (ranks - 1)
     volume = messages * size / (1 if algorithm == "naive" else ranks)
     sent = volume / 2 if algorithm == "naive" else volume
     seconds = messages * alpha + volume / bandwidth
-    for got, expected, unit, hints in (
+    for given, expected, unit, hints in (
         (answer[0], seconds, "seconds", _time_hints(ranks, size, alpha, bandwidth, volume)),
         (answer[1], sent, "bytes", _byte_hints(ranks, size, sent)),
     ):
+        got = _number(given)
+        if got is None:
+            said = f"{call} returned {answer!r}, expected two numbers (seconds, bytes)"
+            raise Wrong(said, f"Which line of yours gives the {unit}?")
         if not math.isclose(got, expected, rel_tol=1e-9, abs_tol=1e-12):
             hint = next((h for h, v in hints.items() if math.isclose(got, v, rel_tol=1e-9)), "")
             hint = hint or "Count messages in a row, and the bytes that the busiest link carries."
             raise Wrong(f"{call}: {unit} {got:g}, expected {expected:g}", hint)
+
+
+def _number(value: Any) -> float | None:
+    """The value as a float; None if it is no number."""
+    if isinstance(value, (str, bytes)):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError):  # so do None, a list, an array, a tensor
+        return None
 
 
 def _time_hints(

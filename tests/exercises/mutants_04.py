@@ -214,6 +214,18 @@ MUTANTS = {
         ),
         ("any name", _predict(NAIVE, RING, f"return {RING}"), "expected a ValueError"),
         ("a number", _predict("2 * n * (alpha + size / bandwidth)", RING), "expected a pair"),
+        ("a table", _predict(NAIVE, RING, "return {}[algorithm]"), "raised KeyError: 'rign'"),
+        ("left open", _predict(NAIVE, RING, "raise NotImplementedError"), "which names there are?"),
+        ("no numbers", _predict("None, None", RING), "Which line of yours gives the seconds?"),
+        ("words", _predict(f"({NAIVE})[0], 'S'", RING), "Which line of yours gives the bytes?"),
+        (
+            "divided by 0 of N - 1",
+            _predict(
+                NAIVE,
+                "2 * n * alpha + 2 * size / (ranks / n) / bandwidth, 2 * n * size / ranks",
+            ),
+            "A rank alone sends nothing",
+        ),
     ],
     "04.4": [
         (
