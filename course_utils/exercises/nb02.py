@@ -9,6 +9,7 @@ from torch import Tensor
 
 from course_utils import notebooks
 from course_utils.check import Wrong, exercise, probe
+from course_utils.exercises.calls import called
 
 COUNTS = (1, 2, 3, 4, 7)  # devices
 SERVED_STEPS = 36  # pushes of all workers in probe_02_3_served.py
@@ -35,13 +36,8 @@ def _check_parts(scatter: Callable[[Tensor, int], Any], batch: Tensor, count: in
     size, larger = divmod(rows, count)
     expected = [size + (part < larger) for part in range(count)]
     call = f"scatter of {rows} row{'s' * (rows != 1)} for {count} device{'s' * (count != 1)}"
-    try:
-        parts = scatter(batch.clone(), count)
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        found = f"{call} raised {type(error).__name__}: {error}"
-        raise Wrong(found, "Which parts are there to be cut, and which are empty?") from None
+    hint = "Which parts are there to be cut, and which are empty?"
+    parts = called(call, scatter, batch.clone(), count, hint=hint)
     if not isinstance(parts, (list, tuple)) or not all(torch.is_tensor(part) for part in parts):
         raise Wrong(f"{call} returned a {type(parts).__name__}, expected a list of tensors", "")
     sizes = [len(part) if part.dim() else None for part in parts]
@@ -103,11 +99,18 @@ def _check_mean(mean_gradient: Callable[[list[Tensor], list[int]], Any], rows: l
     kept = [gradient.clone() for gradient in brought]
     expected = sum(v * n for v, n in zip(values, rows, strict=True)) / sum(rows)
     case = f"{len(rows)} device{'s' * (len(rows) > 1)} with {', '.join(map(str, rows))} rows"
-    found = mean_gradient(brought, list(rows))
+    hint = "gradients[r] and rows[r] belong to device r. What does your line make of them?"
+    if 0 in rows:
+        hint = "Who had no rows brings nan, and 0 rows. What does your line make of them?"
+    found = called(f"{case}: it", mean_gradient, brought, list(rows), hint=hint)
     if not torch.is_tensor(found) or found.shape != expected.shape:
         kind = tuple(found.shape) if torch.is_tensor(found) else type(found).__name__
         raise Wrong(f"{case}: returned {kind}, expected a tensor of shape (2,)", "")
     if not torch.allclose(found.double(), expected, rtol=1e-12, atol=0):
+        if torch.allclose(found.double(), expected, rtol=1e-6, atol=0):
+            said = f"nearly right: returned {_short(found, 10)}, expected {_short(expected, 10)}"
+            question = "The gradients are float64. In which dtype are the weights, and the sum?"
+            raise Wrong(f"{case}: {said}", question)
         said = f"returned {_short(found)}, expected {_short(expected)}"
         ours = ", ".join(_short(gradient) for gradient in kept)
         raise Wrong(f"{case}: from {ours} {said}", _mean_hint(found, values, rows))
@@ -117,8 +120,8 @@ def _check_mean(mean_gradient: Callable[[list[Tensor], list[int]], Any], rows: l
         raise Wrong(f"{case}: the gradients that were brought have changed", "Who else needs them?")
 
 
-def _short(values: Tensor) -> str:
-    return "[" + ", ".join(f"{value:.3g}" for value in values.tolist()) + "]"
+def _short(values: Tensor, digits: int = 3) -> str:
+    return "[" + ", ".join(f"{value:.{digits}g}" for value in values.tolist()) + "]"
 
 
 def _mean_hint(found: Tensor, values: list[Tensor], rows: list[int]) -> str:

@@ -158,7 +158,25 @@ MUTANTS = {
         (
             "single precision",
             _mean("return sum(g.float() * (n / sum(rows)) for g, n in zip(gradients, rows) if n)"),
-            "What is its weight?",
+            "nearly right: returned [2.900000095, -1], expected [2.9, -1]",
+        ),
+        (
+            "weights in single precision",
+            _mean(
+                "weights = torch.tensor(rows) / sum(rows)",
+                "return sum(g * w for g, w in zip(gradients, weights) if w)",
+            ),
+            "In which dtype are the weights",
+        ),
+        (
+            "more devices than there are",
+            _mean("return gradients[9] * rows[9]"),
+            "raised IndexError: list index out of range",
+        ),
+        (
+            "divided by no rows",
+            _mean("return sum(g / (sum(rows) / n) for g, n in zip(gradients, rows))"),
+            "Who had no rows brings nan",
         ),
         (
             "weights upside down",
