@@ -112,7 +112,8 @@ class Moved:
     Attributes:
         calls: in the order in which they began.
         wire: bytes on the wire, framing included; None where the kernel does not tell, or where
-            the back end does not use TCP.
+            the default process group uses another back end than gloo, be it for one device only:
+            under "cpu:gloo,cuda:nccl" what is on a GPU need not pass a TCP socket.
     """
 
     calls: list[Call] = field(default_factory=list)
@@ -150,10 +151,10 @@ def meter() -> Iterator[Moved]:
         the counts; `wire` is filled in when the block ends.
     """
     moved = Moved()
-    before = wire_bytes()
+    before = wire_bytes() if _over_tcp() else None
     with _Counting(moved):
         yield moved
-    after = wire_bytes(drain=True)
+    after = wire_bytes(drain=True) if _over_tcp() else None
     if before is not None and after is not None:
         moved.wire = Wire(after.sent - before.sent, after.received - before.received)
 
@@ -252,6 +253,12 @@ def wire_bytes(drain: bool = False) -> Wire | None:
         if not (drain and waiting) or time.monotonic() > deadline:
             return Wire(sent, received)
         time.sleep(0.001)
+
+
+def _over_tcp() -> bool:
+    """Whether the default process group, if there is one, uses gloo for every device."""
+    pairs = dist.get_backend_config().split(",") if dist.is_initialized() else []
+    return all(pair.endswith(":gloo") for pair in pairs)  # device:backend
 
 
 def _tcp_informations() -> Iterator[bytes]:

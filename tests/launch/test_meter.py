@@ -153,6 +153,41 @@ report(ring=compare(ring), all_reduce=compare(lambda: dist.all_reduce(large)),
         assert counted["reduce_scatter"] == pytest.approx([2, 2], abs=0.01)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts a socket's bytes")
+def test_the_kernel_is_asked_only_where_all_goes_over_tcp(worker, launch):
+    source = """
+import torch.distributed as dist
+from torch.testing._internal.distributed.fake_pg import FakeStore
+from course_utils.meter import meter
+from course_utils.worker import report
+
+def begin(name):
+    dist.init_process_group(name, rank=0, world_size=1, store=FakeStore())
+
+def counted(name=None, inside=lambda: None):
+    if name:
+        begin(name)
+    with meter() as moved:
+        inside()
+    if dist.is_initialized():
+        dist.destroy_process_group()
+    return moved.wire is not None
+
+names = ["gloo", "cpu:gloo", "fake", "cpu:fake", "cpu:gloo,cuda:fake"]
+report(none=counted(), default={name: counted(name) for name in names},
+       begins=counted(inside=lambda: begin("fake")),
+       ends=counted("fake", dist.destroy_process_group))
+"""
+    (rank,) = launch(worker("asks.py", source), nproc=1, warm=True).ranks
+    assert rank.reports[0]["none"]  # connections of one's own
+    assert [name for name, counted in rank.reports[0]["default"].items() if counted] == [
+        "gloo",
+        "cpu:gloo",
+    ]
+    assert not rank.reports[0]["begins"]
+    assert not rank.reports[0]["ends"]
+
+
 def test_what_follows_the_block_is_not_counted(count):
     body = """
 with meter() as moved:
