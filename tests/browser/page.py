@@ -112,9 +112,19 @@ class Page:
         return self.tab.evaluate(f"() => {CODE}.map(each => each.model.executionCount)")
 
     def show_cell(self, cell: int) -> None:
-        """Scroll so that code cell number `cell` from 0 is in the middle."""
-        script = f"number => {CODE}[number].node.scrollIntoView({{ block: 'center' }})"
-        self.tab.evaluate(script, cell)
+        """Scroll until code cell number `cell` from 0 is in the middle.
+
+        JupyterLab draws the cells above it only now, and they push it out of sight again.
+        """
+        is_in_the_middle = f"""async number => {{
+            const notebook = {PANEL}.content, cell = {CODE}[number];
+            await notebook.scrollToItem(notebook.widgets.indexOf(cell), "center");
+            const {{ top, bottom }} = cell.node.getBoundingClientRect();
+            return cell.node.isConnected && top < innerHeight / 2 && bottom > innerHeight / 2;
+        }}"""
+        self.wait_until(lambda: self.tab.evaluate(is_in_the_middle, cell))
+        self.tab.wait_for_timeout(500)  # until it is drawn
+        self.wait_until(lambda: self.tab.evaluate(is_in_the_middle, cell))
 
     def show_lanes(self) -> bool:
         """Scroll to the lanes of a run that lives; whether there is one."""
