@@ -69,7 +69,8 @@ def _size_hint(sizes: list[int | None], expected: list[int]) -> str:
 def _check_flow(scatter: Callable[[Tensor, int], Any]) -> None:
     """Row r of part p gets the gradient p + 1."""
     batch = torch.zeros(5, 2, requires_grad=True)
-    parts = scatter(batch, 4)
+    hint = "Do you stay with tensors, so that autograd can follow?"
+    parts = called("scatter of a batch that asks for its gradient", scatter, batch, 4, hint=hint)
     total = sum((number + 1.0) * part.sum() for number, part in enumerate(parts))
     if total.requires_grad:
         total.backward()

@@ -57,6 +57,15 @@ MUTANTS = {
     "02.1": [
         ("as torch.chunk", _scatter("return list(batch.chunk(count))"), "gets no part at all"),
         (
+            "through NumPy",
+            _scatter(
+                "import numpy",
+                "parts = numpy.array_split(batch.numpy(), count)",
+                "return [torch.from_numpy(part) for part in parts]",
+            ),
+            "stay with tensors",
+        ),
+        (
             "the rest to the last",
             _scatter(
                 "n = len(batch) // count",
