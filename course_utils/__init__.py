@@ -35,9 +35,9 @@ def _enter_notebook() -> None:
         return
     load_ipython_extension(shell)
     if hasattr(shell, "kernel"):
-        from course_utils.launch.client import warm_agent
+        from course_utils.launch.client import kept_agent
 
-        warm_agent()
+        kept_agent()
 
 
 _enter_notebook()

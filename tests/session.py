@@ -8,9 +8,7 @@ import shutil
 import signal
 import tempfile
 
-from nbval.plugin import IPyNbCell
-
-from course_utils.launch.client import close_warm_agent
+from course_utils.launch.client import close_kept_agent
 
 
 def pytest_configure(config):
@@ -27,15 +25,8 @@ def pytest_configure(config):
 
 def pytest_unconfigure(config):
     """Leave neither a process nor a file."""
-    close_warm_agent()
+    close_kept_agent()
     shutil.rmtree(config.course_home, ignore_errors=True)
-
-
-def pytest_collection_modifyitems(items):
-    """Let nothing run beside a notebook: it times what it claims."""
-    for item in items:
-        if isinstance(item, IPyNbCell):
-            item.add_marker("alone")
 
 
 def pytest_collectstart(collector):

@@ -5,11 +5,11 @@ import sys
 from benchmarks.peers import HERE
 from benchmarks.peers.work import serve
 from course_utils.launch import LaunchError, Options, launch_path
-from course_utils.launch.client import warm_agent
+from course_utils.launch.client import kept_agent
 
 WARM = sys.argv[1] == "warm"
 if WARM:
-    warm_agent()  # as a notebook's import of the package does, and goes on
+    kept_agent()  # as a notebook's import of the package does, and goes on
 
 
 def run(task: str) -> None:

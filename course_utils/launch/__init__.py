@@ -104,7 +104,7 @@ def _execute(run: Run, request: dict[str, Any], options: Options) -> None:
     """Let an agent run `request`, show it, and fill in how it ended."""
     start = time.monotonic()
     screen = screen_for(run, options)
-    agent = client.warm_agent() if options.warm else client.Agent(warm=False)
+    agent = client.kept_agent(options.warm)
     try:
         agent.wait_until_ready()
         agent.run(request)
@@ -120,8 +120,6 @@ def _execute(run: Run, request: dict[str, Any], options: Options) -> None:
         raise
     finally:
         processes.kill_ranks(run.dir)  # what a rank started and left behind
-        if not options.warm:
-            agent.close()
     run.seconds = time.monotonic() - start
     _fill_in_exit_codes(run, outcome)
     run.verdict = judge(run, outcome)

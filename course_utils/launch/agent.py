@@ -1,7 +1,7 @@
 """The agent process: it calls torchrun's own `main` for each run the notebook asks for.
 
-A cold run has an agent of its own, which starts each rank as a new Python. A warm agent stays:
-it has torch imported, and its ranks are forked from a forkserver that has it imported too.
+It has torch imported, and stays. The ranks of a cold run are new Pythons, as torchrun starts them;
+those of a warm run are forked from a forkserver that has torch imported too.
 
 The notebook writes requests to this process's stdin, one JSON object a line, and reads replies
 from its stdout. When stdin ends the notebook is gone, and so is everything here.
@@ -24,13 +24,14 @@ from pathlib import Path
 from typing import Any
 
 from course_utils.launch import processes
+from course_utils.worker import guards
 
 BOOTSTRAP = str(Path(__file__).resolve().parent.parent / "worker" / "bootstrap.py")
 MONITOR_INTERVAL = "0.01"  # seconds; torchrun's default of 0.1 would double a short run
 
 
 def serve(warm: bool) -> None:
-    """Answer requests until stdin ends."""
+    """Answer requests until stdin ends; `warm`: be ready for warm runs too before the first."""
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what torchrun prints must not mix with the replies
     requests: queue.Queue[dict[str, Any]] = queue.Queue()
@@ -38,7 +39,8 @@ def serve(warm: bool) -> None:
     threading.Thread(target=_read, args=(requests, current), daemon=True).start()
     if warm:
         start_forkserver()  # first: it imports torch while this process does
-    from course_utils.launch import torchrun
+    with guards.modules_stay():
+        from course_utils.launch import torchrun
 
     if warm:
         wait_for_forkserver()
@@ -52,9 +54,9 @@ def serve(warm: bool) -> None:
         os.environ.clear()
         os.environ.update(request["environ"])
         try:
-            if warm:
+            if request["warm"]:
                 start_forkserver()  # again, where an interrupted start took it down
-            outcome = torchrun.run(torchrun_arguments(request, warm))
+            outcome = torchrun.run(torchrun_arguments(request))
         except BaseException:  # whatever it was, the notebook must hear of it
             outcome = {"error": traceback.format_exc()}
         current.clear()
@@ -75,8 +77,9 @@ def wait_for_forkserver() -> None:
     first.join()
 
 
-def torchrun_arguments(request: dict[str, Any], warm: bool) -> list[str]:
+def torchrun_arguments(request: dict[str, Any]) -> list[str]:
     """The command line given to torchrun for one request."""
+    warm = request["warm"]
     # A forked rank has the forkserver's environment: it needs to be told the notebook's.
     rank_side = {
         **request["script"],

@@ -23,11 +23,10 @@ class Agent:
     """An agent process; `run` and then `wait` until it replies.
 
     Args:
-        warm: keep it for further runs, with ranks forked from a forkserver.
+        warm: let its forkserver import torch now, and not at the first warm run.
     """
 
     def __init__(self, warm: bool):
-        self.warm = warm
         self.made_of = ingredients()
         self._log = open(session_folder() / "agent.log", "ab")  # noqa: SIM115
         self._process = subprocess.Popen(
@@ -107,28 +106,28 @@ class Agent:
         self._log.close()
 
 
-_warm: Agent | None = None
+_kept: Agent | None = None
 
 
-def warm_agent() -> Agent:
+def kept_agent(warm: bool = True) -> Agent:
     """The agent this process keeps; started now if there is none, or if it is out of date."""
-    global _warm
-    if _warm is not None and (not _warm.alive or _warm.made_of != ingredients()):
-        close_warm_agent()
-    if _warm is None:
-        _warm = Agent(warm=True)
-    return _warm
+    global _kept
+    if _kept is not None and (not _kept.alive or _kept.made_of != ingredients()):
+        close_kept_agent()
+    if _kept is None:
+        _kept = Agent(warm)
+    return _kept
 
 
-def close_warm_agent() -> None:
+def close_kept_agent() -> None:
     """End the kept agent, if there is one."""
-    global _warm
-    if _warm is not None:
-        _warm.close()
-        _warm = None
+    global _kept
+    if _kept is not None:
+        _kept.close()
+        _kept = None
 
 
-atexit.register(close_warm_agent)
+atexit.register(close_kept_agent)
 
 
 def python_path() -> str:
@@ -137,7 +136,7 @@ def python_path() -> str:
 
 
 def ingredients() -> tuple:
-    """What a warm agent has read at its start and would not notice a change of."""
+    """What an agent has read at its start and would not notice a change of."""
     sources = [*PACKAGE.glob("worker/*.py"), *PACKAGE.glob("launch/*.py"), PACKAGE / "meter.py"]
     times = tuple(_modified(path) for path in sources)
     return os.getpid(), os.environ.get("PYTHONPATH"), times

@@ -5,7 +5,6 @@ the error, where the student sees it.
 """
 
 import contextlib
-import gc
 import importlib
 import os
 import weakref
@@ -31,14 +30,11 @@ MODULES = [
 # From now on, and not only when all is imported and it listens.
 guards.die_with_parent(int(os.environ["COURSE_AGENT"]))
 
-for module in MODULES:
-    with contextlib.suppress(Exception):
-        importlib.import_module(module)
+with guards.modules_stay():
+    for module in MODULES:
+        with contextlib.suppress(Exception):
+            importlib.import_module(module)
 
 # torch's libraries would unregister themselves one by one when a rank ends (60 ms of 150).
 for finalizer in list(weakref.finalize._registry):
     finalizer.atexit = False
-
-# A garbage collection in a forked rank would touch, and so copy, every page of what is above.
-gc.collect()
-gc.freeze()

@@ -47,6 +47,7 @@ def request_for(
 ) -> dict[str, Any]:
     """What the agent needs to know for one run."""
     return {
+        "warm": options.warm,
         "nproc": options.nproc,
         "nnodes": options.nnodes,
         "rdzv_endpoint": options.rdzv_endpoint,

@@ -34,7 +34,8 @@ def main(orders: dict[str, Any]) -> None:
     (folder / "pid").write_text(f"{os.getpid()} {os.environ['RANK']}")
     guards.redirect_output(folder)
     guards.dump_stack_on_request(folder)
-    from course_utils.worker import calls  # this imports torch
+    with guards.modules_stay():
+        from course_utils.worker import calls  # this imports torch
 
     forked = orders["environ"] is not None
     if forked:

@@ -1,16 +1,35 @@
 """What is set up in a rank before the student's script: where output goes, and who ends it."""
 
+import contextlib
 import ctypes
 import faulthandler
 import functools
+import gc
 import os
 import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
+
+
+@contextlib.contextmanager
+def modules_stay() -> Iterator[None]:
+    """Keep the garbage collector off the modules imported here, now and later.
+
+    They are never garbage. To look through torch's while it is imported, and again when the
+    interpreter ends, takes a third of what a rank costs that does little else. And a collection
+    in a forked rank would touch, and so copy, every page of them.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def redirect_output(folder: Path) -> None:

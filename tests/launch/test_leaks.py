@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from course_utils import places
-from course_utils.launch.client import warm_agent
+from course_utils.launch.client import kept_agent
 
 # Others' processes make and remove semaphores meanwhile, which would be counted here.
 pytestmark = pytest.mark.alone
@@ -51,11 +51,11 @@ def test_thirty_launches_leave_nothing_behind(worker, launch):
     script = worker("many.py", SCRIPT)
     for _ in range(3):
         launch(script)
-    agent, before = warm_agent(), held()
+    agent, before = kept_agent(), held()
     for _ in range(30):
         launch(script)
     assert held() == before
-    assert warm_agent() is agent
+    assert kept_agent() is agent
 
 
 def test_two_hundred_launches_of_which_a_fifth_fail(worker, launch):
