@@ -212,6 +212,7 @@ def probe(
         Wrong: the run failed; with the verdict as its message.
     """
     path = EXERCISES / "probes" / file
+    notebooks.write_missing(*notebooks.imported(path))
     run = launch_path(path, map(str, arguments), Options(nproc, timeout, stall, show=False))
     if run.ok:
         return run

@@ -83,12 +83,12 @@ def appended(before: str, text: str) -> str:
     return before if text in before else f"{before}\n\n{text}"
 
 
-def write_missing(name: str) -> None:
-    """Write the worker file `name`, and those it imports, where they are missing in `workers/`.
+def write_missing(*names: str) -> None:
+    """Write these worker files, and those they import, where they are missing in `workers/`.
 
     A file that is there is left alone: the student may have changed it.
     """
-    texts, seen, wanted = sources(), set(), [name]
+    texts, seen, wanted = sources(), set(), list(names)
     while wanted:
         file = wanted.pop()
         seen.add(file)
