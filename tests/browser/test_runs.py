@@ -2,7 +2,7 @@
 
 import pytest
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 IMPORT = "import course_utils"
 HELLO = '%%torchrun -n 2 browser_hello.py\nprint("hello")'
 ANSWER = "print(6 * 7)"

@@ -69,13 +69,13 @@ FAULTS = [
         RAISED,
         ("rank 1 raised ValueError: in a hook",),
     ),
-    Fault("a syntax error", "x = 1\ndef f(:  # here\n", RAISED, ("SyntaxError",), 0, whole=True),
+    Fault("a syntax error", "x = 1\ndef f(:  # here\n", RAISED, ("SyntaxError",), None, whole=True),
     Fault(
         "a missing module",
         "import no_such_module  # here\n",
         RAISED,
         ("No module named 'no_such_module'", "a worker file whose cell was not run"),
-        rank=0,
+        rank=None,
         whole=True,
     ),
     Fault(
@@ -240,7 +240,7 @@ FAULTS = [
         "import torch, torch.distributed as dist\ndist.all_reduce(torch.ones(1))  # here\n",
         RAISED,
         ("has not been initialized", "from course_utils.worker import init; init()"),
-        rank=0,
+        rank=None,
         whole=True,
     ),
     Fault(
@@ -249,7 +249,7 @@ FAULTS = [
         "import torch.distributed as dist\ndist.init_process_group('nccl')  # here\n",
         RAISED,
         ("NCCL needs a GPU for each rank", 'init_process_group("gloo")'),
-        rank=0,
+        rank=None,
         whole=True,
     ),
     Fault(
@@ -258,7 +258,7 @@ FAULTS = [
         "dist.init_process_group('gloo', rank=7, world_size=2)  # here\n",
         ("raised", "hung"),
         ("leave rank= and world_size= out",),
-        rank=0,
+        rank=None,
         waits=True,
         whole=True,
     ),
@@ -267,7 +267,7 @@ FAULTS = [
         "input('name? ')  # here\n",
         RAISED,
         ("EOFError", "no terminal to read from"),
-        rank=0,
+        rank=None,
         whole=True,
     ),
 ]

@@ -33,7 +33,7 @@ def test_the_verdict(worker, launch, fault: Fault, nproc, warm):
         last = f"{nproc - 1}"
         assert part.replace("{last}", last).replace("{file}", "fault.py") in verdict.text, verdict
     assert verdict.kind in fault.kinds, verdict
-    assert verdict.rank == fault.rank, verdict
+    assert verdict.rank in (range(nproc) if fault.rank is None else [fault.rank]), verdict
     if fault.line:
         assert verdict.line == fault.line, verdict
     assert "Connection closed" not in verdict.text
@@ -55,7 +55,7 @@ def test_a_timeout_says_where_each_rank_is(worker, launch, warm):
 
 def test_a_rank_that_computes_is_not_called_hung(worker, launch):
     body = (
-        "end = time.monotonic() + 20\n"
+        "end = time.monotonic() + 8\n"
         "while rank == 1 and time.monotonic() < end:\n    sum(range(1000))\n"
         "dist.barrier()\n"
     )

@@ -191,15 +191,13 @@ def test_a_worker_file_runs_by_hand(worker, launch, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", *command[1:]],
         cwd=places.home(),
-        env=os.environ
-        | {"PYTHONPATH": str(places.ROOT), "OMP_NUM_THREADS": "1"}
-        | {"PYTHONUNBUFFERED": ""},  # or the words of the ranks' lines would mix
+        env=os.environ | {"PYTHONPATH": str(places.ROOT), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    assert "hello from 0" in done.stdout
+    assert done.stdout.count("hello from") == 2  # torchrun's ranks may mix the words of a line
     assert "report rank 1: total=[1.0]" in done.stdout
 
 

@@ -1,5 +1,6 @@
 """How `./run.sh test` runs the tests: tests/__main__.py on a project with tests of its own."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 import tests.__main__ as passes
 
+PLUGINS = "-p xdist"  # and not nbval: to import it takes longer than all else in these tests
 FAILS_AT_FIRST = """
 from pathlib import Path
 def once():
@@ -21,16 +23,25 @@ def once():
 @pytest.fixture
 def run(tmp_path):
     """Run the tests of a project of one file, or more; give exit status and output."""
-    (tmp_path / "tests").mkdir()
+    for name in ("tests", "notebooks"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "fails.py").write_text(FAILS_AT_FIRST)
     (tmp_path / "tests/__main__.py").write_text(Path(passes.__file__).read_text())
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = alone: x\naddopts = --nbval-lax\n")
-    (tmp_path / "fails.py").write_text(FAILS_AT_FIRST)
+    (tmp_path / "notebooks/test_of_a_notebook.py").write_text("def test_c(): pass\n")
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\nmarkers = alone: x\naddopts = {PLUGINS}\n")
 
     def run(**files: str):
         for name, text in files.items():
-            (tmp_path / f"{name}.py").write_text(text)
+            (tmp_path / "tests" / f"{name}.py").write_text(text)
         command = [sys.executable, "-m", "tests"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=280)
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+            capture_output=True,
+            text=True,
+            timeout=280,
+        )
         return done.returncode, done.stdout
 
     run.folder = tmp_path
@@ -42,15 +53,15 @@ FINE = "import pytest\ndef test_a(): pass\n@pytest.mark.alone\ndef test_b(): pas
 
 def test_all_pass(run):
     status, out = run(test_x=FINE)
-    assert (status, out.count("1 passed")) == (0, 2)
+    assert (status, out.count("1 passed")) == (0, 3)
 
 
 @pytest.mark.parametrize("name", ["test_a", "test_b"])
 def test_one_that_fails_twice_has_failed_and_all_others_run(run, name):
     status, out = run(test_x=FINE.replace(f"{name}(): pass", f"{name}(): assert 0"))
     assert status == 1
-    assert out.count("1 passed") == 1
-    assert f"FAILED test_x.py::{name}" in out
+    assert out.count("1 passed") == 2
+    assert f"FAILED tests/test_x.py::{name}" in out
 
 
 def test_one_that_passes_by_itself_is_named_as_unsteady(run):
@@ -60,16 +71,18 @@ def test_one_that_passes_by_itself_is_named_as_unsteady(run):
     )
     status, out = run(test_x=source)
     assert status == 0
-    assert "unsteady:\n  test_x.py::test_c[of 2, one]\n" in out
+    assert "unsteady:\n  tests/test_x.py::test_c[of 2, one]\n" in out
 
 
 def test_a_notebook_is_tried_again_as_a_whole(run):
     cells = ["import fails", "fails.once()", "fails"]
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in cells])
-    nbformat.write(book, run.folder / "book.ipynb")
+    nbformat.write(book, run.folder / "notebooks/book.ipynb")
+    ini = run.folder / "pytest.ini"
+    ini.write_text(ini.read_text().replace(PLUGINS, f"{PLUGINS} -p nbval.plugin --nbval-lax"))
     status, out = run(test_x=FINE)
     assert status == 0
-    assert "unsteady:\n  book.ipynb\n" in out
+    assert "unsteady:\n  notebooks/book.ipynb\n" in out
 
 
 def test_a_file_that_cannot_be_read_is_a_failure(run):
