@@ -23,11 +23,11 @@ def once():
 @pytest.fixture
 def run(tmp_path):
     """Run the tests of a project of one file, or more; give exit status and output."""
-    for name in ("tests", "notebooks"):
+    for name in ("tests", "tests/browser", "notebooks"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "fails.py").write_text(FAILS_AT_FIRST)
     (tmp_path / "tests/__main__.py").write_text(Path(passes.__file__).read_text())
-    (tmp_path / "notebooks/test_of_a_notebook.py").write_text("def test_c(): pass\n")
+    (tmp_path / "tests/browser/test_seen.py").write_text("def test_seen(): pass\n")
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nmarkers = alone: x\naddopts = {PLUGINS}\n")
 
     def run(**files: str):
