@@ -1,4 +1,4 @@
-"""All tests, in three passes: side by side; notebooks, two at a time; what must be alone.
+"""All tests, in four passes: side by side; notebooks, in a browser and under nbval; what is alone.
 
 A notebook times what it claims, yet has to hold on a machine that has other work too, as a
 student's has. What fails is tried once more by itself, a notebook as a whole: two ranks of a test
@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PASSES = [
     # Three on two cores: many of them wait, for a rank that hangs or for one that starts.
     ("-n", "3", "--dist", "worksteal", "-m", "not alone", "--ignore=tests/browser", "tests"),
-    # One opens them in a browser, the other re-executes them: a file, and so its cells, is one's.
-    ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "tests/browser", "notebooks"),
+    ("-n", "2", "--dist", "worksteal", "tests/browser"),
+    ("-n", "2", "--dist", "loadfile", "notebooks"),  # a notebook's cells stay together
     ("-m", "alone", "tests"),
 ]
 SOME_FAILED = 1  # pytest's exit status; others say that it could not run

@@ -28,6 +28,7 @@ def run(tmp_path):
         (tmp_path / name / "fails.py").write_text(FAILS_AT_FIRST)
     (tmp_path / "tests/__main__.py").write_text(Path(passes.__file__).read_text())
     (tmp_path / "tests/browser/test_seen.py").write_text("def test_seen(): pass\n")
+    (tmp_path / "notebooks/test_of_a_notebook.py").write_text("def test_c(): pass\n")
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nmarkers = alone: x\naddopts = {PLUGINS}\n")
 
     def run(**files: str):
@@ -53,14 +54,14 @@ FINE = "import pytest\ndef test_a(): pass\n@pytest.mark.alone\ndef test_b(): pas
 
 def test_all_pass(run):
     status, out = run(test_x=FINE)
-    assert (status, out.count("1 passed")) == (0, 3)
+    assert (status, out.count("1 passed")) == (0, 4)
 
 
 @pytest.mark.parametrize("name", ["test_a", "test_b"])
 def test_one_that_fails_twice_has_failed_and_all_others_run(run, name):
     status, out = run(test_x=FINE.replace(f"{name}(): pass", f"{name}(): assert 0"))
     assert status == 1
-    assert out.count("1 passed") == 2
+    assert out.count("1 passed") == 3
     assert f"FAILED tests/test_x.py::{name}" in out
 
 
