@@ -110,7 +110,11 @@ _kept: Agent | None = None
 
 
 def kept_agent(warm: bool = True) -> Agent:
-    """The agent this process keeps; started now if there is none, or if it is out of date."""
+    """The agent this process keeps; started now if there is none, or if it is out of date.
+
+    Args:
+        warm: if it is started now, let its forkserver import torch too.
+    """
     global _kept
     if _kept is not None and (not _kept.alive or _kept.made_of != ingredients()):
         close_kept_agent()

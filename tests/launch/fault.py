@@ -23,8 +23,8 @@ class Fault:
         body: the script after `START`; the line to blame ends with `# here`.
         kinds: the verdict's kind, or those of which either will do.
         said: parts of the verdict's text.
-        rank: the rank to blame; None where each makes the mistake for itself: a rank that is slow
-            to start may be ended before it does.
+        rank: the rank to blame; None where each makes the mistake for itself: the first of those
+            that came to it, for a rank that is slow to start may be ended before.
         waits: whether it takes a stall to notice.
         whole: whether `body` is the whole script, without `START`.
     """

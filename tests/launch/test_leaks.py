@@ -47,13 +47,14 @@ def abandoned_semaphores() -> set[str]:
     return there
 
 
-def test_thirty_launches_leave_nothing_behind(worker, launch):
+@pytest.mark.parametrize(("warm", "times"), [(True, 30), (False, 3)], ids=["warm", "cold"])
+def test_launches_leave_nothing_behind(worker, launch, warm, times):
     script = worker("many.py", SCRIPT)
     for _ in range(3):
-        launch(script)
+        launch(script, warm=warm)
     agent, before = kept_agent(), held()
-    for _ in range(30):
-        launch(script)
+    for _ in range(times):
+        launch(script, warm=warm)
     assert held() == before
     assert kept_agent() is agent
 
