@@ -4,7 +4,8 @@ It has torch imported, and stays. The ranks of a cold run are new Pythons, as to
 those of a warm run are forked from a forkserver that has torch imported too.
 
 The notebook writes requests to this process's stdin, one JSON object a line, and reads replies
-from its stdout. When stdin ends the notebook is gone, and so is everything here.
+from its stdout. `null` on a line of its own stops the run asked for last. When stdin ends the
+notebook is gone, and so is everything here.
 """
 
 import base64
@@ -36,7 +37,8 @@ def serve(warm: bool) -> None:
     os.dup2(2, 1)  # what torchrun prints must not mix with the replies
     requests: queue.Queue[dict[str, Any]] = queue.Queue()
     current: dict[str, Any] = {}
-    threading.Thread(target=_read, args=(requests, current), daemon=True).start()
+    stop = threading.Event()
+    threading.Thread(target=_read, args=(requests, stop, current), daemon=True).start()
     if warm:
         start_forkserver()  # first: it imports torch while this process does
     with guards.modules_stay():
@@ -44,19 +46,18 @@ def serve(warm: bool) -> None:
 
     if warm:
         wait_for_forkserver()
+    # Between runs there is nothing to end. (Not SIG_IGN: what is started here would inherit that.)
+    signal.signal(signal.SIGTERM, lambda number, frame: None)
     replies.write(json.dumps({"ready": os.getpid()}) + "\n")
     while True:
-        # Between runs there is nothing to end; torchrun sets a handler of its own for each run.
-        # (Not SIG_IGN: what is started here would inherit that.)
-        signal.signal(signal.SIGTERM, lambda number, frame: None)
         request = requests.get()
         current.update(request)
         os.environ.clear()
         os.environ.update(request["environ"])
         try:
             if request["warm"]:
-                start_forkserver()  # again, where an interrupted start took it down
-            outcome = torchrun.run(torchrun_arguments(request))
+                start_forkserver()  # where it was killed, or not needed until now
+            outcome = torchrun.run(torchrun_arguments(request), stop)
         except BaseException:  # whatever it was, the notebook must hear of it
             outcome = {"error": traceback.format_exc()}
         current.clear()
@@ -103,10 +104,17 @@ def torchrun_arguments(request: dict[str, Any]) -> list[str]:
     ]
 
 
-def _read(requests: queue.Queue[dict[str, Any]], current: dict[str, Any]) -> None:
+def _read(
+    requests: queue.Queue[dict[str, Any]], stop: threading.Event, current: dict[str, Any]
+) -> None:
     """Queue what the notebook asks for; when it is gone, end the ranks and this process."""
     for line in sys.stdin:
-        requests.put(json.loads(line))
+        if request := json.loads(line):
+            stop.clear()
+            requests.put(request)
+        else:  # a signal alone could come before the run it is meant for
+            stop.set()
+            os.kill(os.getpid(), signal.SIGTERM)
     if current:
         run_dir = Path(current["script"]["run_dir"])
         processes.kill_ranks(run_dir)

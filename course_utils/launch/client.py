@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import select
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -66,8 +65,7 @@ class Agent:
 
     def run(self, request: dict[str, Any]) -> None:
         """Send a request; `wait` returns its reply."""
-        self._process.stdin.write(json.dumps(request).encode() + b"\n")
-        self._process.stdin.flush()
+        self._send(request)
 
     def wait(self, seconds: float) -> dict[str, Any] | None:
         """The next reply, or None if none begins within `seconds`.
@@ -86,8 +84,8 @@ class Agent:
 
     def interrupt(self) -> None:
         """Ask torchrun to end the run, as Ctrl-C would."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(BrokenPipeError):
+            self._send(None)
 
     def kill(self) -> None:
         """End the process at once; its ranks end with it."""
@@ -104,6 +102,10 @@ class Agent:
             self.kill()
         self._process.stdout.close()
         self._log.close()
+
+    def _send(self, message: dict[str, Any] | None) -> None:
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")
+        self._process.stdin.flush()
 
 
 _kept: Agent | None = None

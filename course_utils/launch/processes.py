@@ -5,6 +5,8 @@ import os
 import signal
 from pathlib import Path
 
+from course_utils.worker.guards import OVER
+
 
 def rank_pids(run_dir: Path) -> dict[int, int]:
     """The pid of each rank of this machine that has started, by index."""
@@ -27,7 +29,9 @@ def is_alive(pid: int) -> bool:
 
 
 def kill_ranks(run_dir: Path) -> None:
-    """Kill every rank and the processes it started."""
+    """Kill every rank and the processes it started; one that begins after this ends itself."""
+    with contextlib.suppress(FileNotFoundError):
+        (run_dir / OVER).touch()
     for pid in rank_pids(run_dir).values():
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)  # each rank leads a process group: worker/guards.py

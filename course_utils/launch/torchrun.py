@@ -2,7 +2,8 @@
 
 import logging
 import signal
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch.distributed.run
@@ -18,8 +19,12 @@ ended_by_torchrun = False  # whether torchrun has begun to end those that run
 rendezvous.register()
 
 
-def run(arguments: list[str]) -> dict[str, Any]:
-    """Run torchrun to its end.
+def run(arguments: list[str], stop: threading.Event) -> dict[str, Any]:
+    """Run torchrun to its end, or until SIGTERM.
+
+    Args:
+        arguments: its command line.
+        stop: set before a SIGTERM is sent, which may come before this call.
 
     Returns:
         `exitcodes`: by rank, of those that had ended by themselves when torchrun ended the rest;
@@ -28,12 +33,18 @@ def run(arguments: list[str]) -> dict[str, Any]:
     global ended_by_torchrun
     exitcodes.clear()
     ended_by_torchrun = False
+    # Torchrun's own handler, which it sets only when it comes to start the ranks.
+    between_runs = signal.signal(signal.SIGTERM, api._terminate_process_handler)
     try:
+        if stop.is_set():
+            signal.raise_signal(signal.SIGTERM)
         torch.distributed.run.main(arguments)
     except ChildFailedError:
         return {"exitcodes": exitcodes, "stopped": None}
     except SignalException as error:
         return {"exitcodes": exitcodes, "stopped": signal.Signals(error.sigval).name}
+    finally:
+        signal.signal(signal.SIGTERM, between_runs)
     return {"exitcodes": exitcodes, "stopped": None}
 
 
@@ -83,6 +94,32 @@ def watch_started_ranks() -> None:
     api.SubprocessContext._close = noting
 
 
+def start_all_or_none() -> None:
+    """Let SIGTERM wait while ranks are being started.
+
+    Torchrun ends a rank only once all have started; and the forkserver dies of a request that
+    breaks off.
+    """
+    for context in (api.MultiprocessContext, api.SubprocessContext):
+        context._start = undisturbed(context._start)
+
+
+def undisturbed(start: Callable[[Any], None]) -> Callable[[Any], None]:
+    """A `start` after which SIGTERM comes, if it came during it."""
+
+    def starting(self: Any) -> None:
+        came: list[int] = []
+        handler = signal.signal(signal.SIGTERM, lambda number, frame: came.append(number))
+        try:
+            start(self)
+        finally:
+            signal.signal(signal.SIGTERM, handler)
+        if came:
+            signal.raise_signal(signal.SIGTERM)
+
+    return starting
+
+
 def log_without_tracebacks() -> None:
     """Keep the traceback of a rank's end, torchrun's own, out of the agent's log.
 
@@ -98,4 +135,5 @@ def log_without_tracebacks() -> None:
 
 watch_forked_ranks()
 watch_started_ranks()
+start_all_or_none()
 log_without_tracebacks()

@@ -31,7 +31,7 @@ def main(orders: dict[str, Any]) -> None:
     guards.lead_process_group()
     guards.die_with_parent(orders["parent"])
     folder.mkdir(mode=0o700, exist_ok=True)
-    (folder / "pid").write_text(f"{os.getpid()} {os.environ['RANK']}")
+    guards.write_down_pid(folder)
     guards.redirect_output(folder)
     guards.dump_stack_on_request(folder)
     with guards.modules_stay():

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
+OVER = "over"  # in a run's folder: the run is at its end
 
 
 @contextlib.contextmanager
@@ -30,6 +31,17 @@ def modules_stay() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def write_down_pid(folder: Path) -> None:
+    """Let the notebook's side know this rank; end it if the run is over by now.
+
+    It looks for ranks after it has written `OVER`, and this rank for `OVER` after it has written
+    its pid: one of them sees the other, also where torchrun has lost a rank it had begun to start.
+    """
+    (folder / "pid").write_text(f"{os.getpid()} {os.environ['RANK']}")
+    if (folder.parent / OVER).exists():
+        os._exit(1)
 
 
 def redirect_output(folder: Path) -> None:

@@ -1,10 +1,14 @@
 """The conformance suite: for each fault, warm and cold, the verdict says what it has to say."""
 
+import math
+import os
+import subprocess
+import sys
 import time
 
 import pytest
 
-from course_utils import LaunchError
+from course_utils import LaunchError, places
 from course_utils.launch import view
 from tests.launch.fault import START, Fault
 from tests.launch.faults import FAULTS
@@ -86,14 +90,42 @@ def test_the_next_launch_works_after_each_failure(worker, launch):
             assert launch(worker("fine.py", START)).ok, fault.name
 
 
-def test_an_interrupt_ends_the_ranks(worker, launch, monkeypatch):
+def test_an_interrupt_at_any_moment_ends_the_ranks(worker, launch, monkeypatch):
     class Interrupting(view.Silent):
         def update(self):
-            raise KeyboardInterrupt
+            if time.monotonic() > at:
+                raise KeyboardInterrupt
 
     monkeypatch.setattr(view, "Silent", Interrupting)
-    script = worker("long.py", START + "time.sleep(1000)\n")
-    with pytest.raises(KeyboardInterrupt):
-        launch(script)
-    monkeypatch.undo()
-    assert launch(worker("fine.py", START)).ok
+    at = math.inf
+    fine, long = worker("fine.py", START), worker("long.py", START + "time.sleep(1000)\n")
+    launch(fine)
+    for moment in range(25):  # of the 0.05 s in which so many ranks start
+        at = time.monotonic() + moment * 0.002
+        with pytest.raises(KeyboardInterrupt):
+            launch(long, nproc=8)
+    at = math.inf
+    assert launch(fine).ok
+
+
+STOPPED_WHILE_RANKS_START = """
+import signal
+from torch.distributed.elastic.multiprocessing import api
+
+def start(context):
+    signal.raise_signal(signal.SIGTERM)
+    print("all have started")
+
+api.MultiprocessContext._start = api.SubprocessContext._start = start
+from course_utils.launch import torchrun
+signal.signal(signal.SIGTERM, lambda number, frame: print("stopped"))
+api.MultiprocessContext._start(None)
+api.SubprocessContext._start(None)
+"""
+
+
+def test_a_stop_waits_until_all_ranks_have_started():
+    command = [sys.executable, "-P", "-c", STOPPED_WHILE_RANKS_START]
+    environ = os.environ | {"PYTHONPATH": str(places.ROOT)}
+    said = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == 2 * ["all have started", "stopped"]

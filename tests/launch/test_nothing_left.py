@@ -1,5 +1,7 @@
 """Whatever is killed or interrupted, within 5 s no process of the run lives."""
 
+import base64
+import json
 import os
 import random
 import signal
@@ -11,6 +13,7 @@ import psutil
 import pytest
 
 from course_utils import places
+from course_utils.launch import agent, processes
 
 # Each rank ignores SIGTERM and has children of its own, one in another session: the worst there is.
 STUBBORN = """
@@ -142,6 +145,23 @@ def test_sigkill_of_the_kernel_at_random_moments(start):
         time.sleep(random.uniform(0.1, 6) if moment % 2 else random.uniform(0, 1.5))
         kernel.kill()
         assert_all_gone(start.home)
+
+
+def test_a_rank_that_begins_when_its_run_is_over_ends_itself(tmp_path):
+    processes.kill_ranks(tmp_path)
+    (tmp_path / "late.py").write_text("print('late')")
+    orders = {
+        **{"run_dir": str(tmp_path), "script": str(tmp_path / "late.py"), "arguments": []},
+        **{"import_from": [], "cwd": str(tmp_path), "parent": os.getpid(), "environ": None},
+    }
+    rank = subprocess.run(
+        [sys.executable, agent.BOOTSTRAP, base64.b64encode(json.dumps(orders).encode())],
+        env=os.environ | {"LOCAL_RANK": "0", "RANK": "0", "PYTHONPATH": str(places.ROOT)},
+        capture_output=True,
+    )
+    assert rank.returncode == 1
+    assert not rank.stderr
+    assert not (tmp_path / "rank_0" / "stdout.log").exists()
 
 
 def test_a_timeout_ends_stubborn_ranks_and_their_children(worker, launch):
