@@ -11,6 +11,7 @@ from tests.browser.lab import Lab
 SCREENSHOTS = places.ROOT / "build" / "screenshots"
 WIDTH, HEIGHT = 1280, 860  # a laptop's screen, less the browser's own
 PATIENCE = 60  # seconds for what takes one or two on idle cores
+LONGEST_PAUSE = 500  # milliseconds between two looks at the page
 PANEL = "window.jupyterapp.shell.currentWidget"
 CODE = f"{PANEL}.content.widgets.filter(each => each.model.type === 'code')"
 READY = """() => {
@@ -97,11 +98,13 @@ class Page:
         Raises:
             TimeoutError: it does not after `seconds`; a screenshot shows what did happen.
         """
-        deadline = time.monotonic() + seconds
+        start = time.monotonic()
         while not condition():
-            if time.monotonic() > deadline:
+            waited = time.monotonic() - start
+            if waited > seconds:
                 raise TimeoutError(f"not after {seconds} s, see {self.screenshot('stuck')}")
-            self.tab.wait_for_timeout(100)
+            # Ever more rarely: each look takes processor time from what it waits for.
+            self.tab.wait_for_timeout(min(50 + 100 * waited, LONGEST_PAUSE))
 
     def press(self, button: str) -> None:
         """Press a button of the notebook's toolbar."""

@@ -1,6 +1,7 @@
 """How `./run.sh test` runs the tests: tests/__main__.py on a project with tests of its own."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 import tests.__main__ as passes
 
-PLUGINS = "-p xdist"  # and not nbval: to import it takes longer than all else in these tests
+PLUGINS = "-p xdist"  # and not nbval, which takes long to import
 FAILS_AT_FIRST = """
 from pathlib import Path
 def once():
@@ -26,7 +27,9 @@ def run(tmp_path):
     for name in ("tests", "tests/browser", "notebooks"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "fails.py").write_text(FAILS_AT_FIRST)
-    (tmp_path / "tests/__main__.py").write_text(Path(passes.__file__).read_text())
+    # One worker a pass: to start two or three takes longer than all else in these tests.
+    one_worker = re.sub(r'"-n", "\d"', '"-n", "1"', Path(passes.__file__).read_text())
+    (tmp_path / "tests/__main__.py").write_text(one_worker)
     (tmp_path / "tests/browser/test_seen.py").write_text("def test_seen(): pass\n")
     (tmp_path / "notebooks/test_of_a_notebook.py").write_text("def test_c(): pass\n")
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nmarkers = alone: x\naddopts = {PLUGINS}\n")
