@@ -9,6 +9,7 @@ notebook is gone, and so is everything here.
 """
 
 import base64
+import contextlib
 import json
 import multiprocessing
 import multiprocessing.util
@@ -20,7 +21,8 @@ import sys
 import threading
 import traceback
 import uuid
-from multiprocessing import forkserver
+from collections.abc import Iterator
+from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +37,17 @@ def serve(warm: bool) -> None:
     """Answer requests until stdin ends; `warm`: be ready for warm runs too before the first."""
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what torchrun prints must not mix with the replies
+    with guards.modules_stay():
+        import torch.distributed.run  # noqa: F401 (for the forkserver too)
+    if warm:
+        with forking():
+            start_forkserver()
+    from course_utils.launch import torchrun
+
     requests: queue.Queue[dict[str, Any]] = queue.Queue()
     current: dict[str, Any] = {}
     stop = threading.Event()
     threading.Thread(target=_read, args=(requests, stop, current), daemon=True).start()
-    if warm:
-        start_forkserver()  # first: it imports torch while this process does
-    with guards.modules_stay():
-        from course_utils.launch import torchrun
-
     if warm:
         wait_for_forkserver()
     # Between runs there is nothing to end. (Not SIG_IGN: what is started here would inherit that.)
@@ -69,6 +73,38 @@ def start_forkserver() -> None:
     multiprocessing.set_forkserver_preload(["course_utils.launch.preload"])
     os.environ["COURSE_AGENT"] = str(os.getpid())
     forkserver.ensure_running()
+
+
+@contextlib.contextmanager
+def forking() -> Iterator[None]:
+    """Let multiprocessing fork what it would start as a new Python: torch is imported here.
+
+    As long as this process has but one thread: a fork has none of the others.
+    """
+    resource_tracker.ensure_running()  # needs no torch
+    start_new = multiprocessing.util.spawnv_passfds
+    multiprocessing.util.spawnv_passfds = fork
+    try:
+        yield
+    finally:
+        multiprocessing.util.spawnv_passfds = start_new
+
+
+def fork(_: str, command: list[str], descriptors: list[int]) -> int:
+    """What `spawnv_passfds` does, for `python -c code`, in a fork; gives the new process's id."""
+    if pid := os.fork():
+        return pid
+    for name in os.listdir("/dev/fd"):
+        if int(name) > 2 and int(name) not in descriptors:
+            with contextlib.suppress(OSError):  # that of the listing itself
+                os.close(int(name))
+    try:
+        exec(command[-1], {})
+    except SystemExit:
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
 
 
 def wait_for_forkserver() -> None:
