@@ -10,6 +10,7 @@ notebook is gone, and so is everything here.
 
 import base64
 import contextlib
+import importlib
 import json
 import multiprocessing
 import multiprocessing.util
@@ -17,14 +18,13 @@ import os
 import queue
 import shutil
 import signal
-import sys
 import threading
 import traceback
 import uuid
 from collections.abc import Iterator
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from course_utils.launch import processes
 from course_utils.worker import guards
@@ -37,6 +37,10 @@ def serve(warm: bool) -> None:
     """Answer requests until stdin ends; `warm`: be ready for warm runs too before the first."""
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what torchrun prints must not mix with the replies
+    requests: queue.Queue[dict[str, Any]] = queue.Queue()
+    current: dict[str, Any] = {}
+    stop = threading.Event()
+    threading.Thread(target=_read, args=(requests, stop, current), daemon=True).start()
     with guards.modules_stay():
         import torch.distributed.run  # noqa: F401 (for the forkserver too)
     if warm:
@@ -44,10 +48,6 @@ def serve(warm: bool) -> None:
             start_forkserver()
     from course_utils.launch import torchrun
 
-    requests: queue.Queue[dict[str, Any]] = queue.Queue()
-    current: dict[str, Any] = {}
-    stop = threading.Event()
-    threading.Thread(target=_read, args=(requests, stop, current), daemon=True).start()
     if warm:
         wait_for_forkserver()
     # Between runs there is nothing to end. (Not SIG_IGN: what is started here would inherit that.)
@@ -79,10 +79,17 @@ def start_forkserver() -> None:
 def forking() -> Iterator[None]:
     """Let multiprocessing fork what it would start as a new Python: torch is imported here.
 
-    As long as this process has but one thread: a fork has none of the others.
+    Only before the first run: a fork has none of the threads that a run leaves behind.
     """
     resource_tracker.ensure_running()  # needs no torch
     start_new = multiprocessing.util.spawnv_passfds
+
+    def fork(_: str, command: list[str], descriptors: list[int]) -> int:
+        if pid := os.fork():
+            return pid
+        multiprocessing.util.spawnv_passfds = start_new
+        become(command[-1], descriptors)
+
     multiprocessing.util.spawnv_passfds = fork
     try:
         yield
@@ -90,21 +97,20 @@ def forking() -> Iterator[None]:
         multiprocessing.util.spawnv_passfds = start_new
 
 
-def fork(_: str, command: list[str], descriptors: list[int]) -> int:
-    """What `spawnv_passfds` does, for `python -c code`, in a fork; gives the new process's id."""
-    if pid := os.fork():
-        return pid
+def become(code: str, descriptors: list[int]) -> NoReturn:
+    """Go on, in a fork, as `python -c code` that was given these descriptors alone."""
     for name in os.listdir("/dev/fd"):
         if int(name) > 2 and int(name) not in descriptors:
             with contextlib.suppress(OSError):  # that of the listing itself
                 os.close(int(name))
+    importlib.reload(forkserver)  # as new: the fork was made in the middle of it
     try:
-        exec(command[-1], {})
+        exec(code, {})
     except SystemExit:
         os._exit(0)
     except BaseException:
         traceback.print_exc()
-        os._exit(1)
+    os._exit(1)
 
 
 def wait_for_forkserver() -> None:
@@ -144,7 +150,8 @@ def _read(
     requests: queue.Queue[dict[str, Any]], stop: threading.Event, current: dict[str, Any]
 ) -> None:
     """Queue what the notebook asks for; when it is gone, end the ranks and this process."""
-    for line in sys.stdin:
+    # Not sys.stdin: this thread has it locked while it waits, and a fork would wait to close it.
+    for line in os.fdopen(0, closefd=False):
         if request := json.loads(line):
             stop.clear()
             requests.put(request)

@@ -84,9 +84,6 @@ class Agent:
 
     def interrupt(self) -> None:
         """Ask torchrun to end the run, as Ctrl-C would."""
-        if not self._ready:  # it imports torch still, and has started nothing
-            self.kill()
-            return
         with contextlib.suppress(BrokenPipeError):
             self._send(None)
 
