@@ -38,18 +38,22 @@ def lab(browser, tmp_path_factory):
     running.close()
 
 
+@pytest.fixture(scope="package")
+def page(browser, lab):
+    """JupyterLab in the browser."""
+    return Page(browser, lab)
+
+
 @pytest.fixture
-def open_notebook(browser, lab):
+def open_notebook(page):
     """Open a notebook by its name in JupyterLab's folder."""
-    opened = []
 
     def open_(name: str) -> Page:
-        opened.append(Page(browser, lab, name))
-        return opened[-1]
+        page.open(name)
+        return page
 
     yield open_
-    for page in opened:
-        page.close()
+    page.close()
 
 
 @pytest.fixture

@@ -14,9 +14,11 @@ PATIENCE = 60  # seconds for what takes one or two on idle cores
 LONGEST_PAUSE = 500  # milliseconds between two looks at the page
 PANEL = "window.jupyterapp.shell.currentWidget"
 CODE = f"{PANEL}.content.widgets.filter(each => each.model.type === 'code')"
-READY = """() => {
-    const panel = window.jupyterapp?.shell?.currentWidget;
-    return panel?.content?.model && panel.sessionContext?.session?.kernel?.status === "idle";
+LAB_IS_READY = "() => window.jupyterapp?.restored.then(() => true)"
+NOTEBOOK_IS_READY = """name => {
+    const panel = window.jupyterapp.shell.currentWidget;
+    return panel?.context?.path === name && panel.content?.model
+        && panel.sessionContext?.session?.kernel?.status === "idle";
 }"""
 CELLS = f"""() => {PANEL}.content.model.toJSON().cells
     .filter(cell => cell.cell_type === "code")
@@ -37,33 +39,52 @@ TOO_WIDE = """() => [...document.querySelectorAll(
 
 
 class Page:
-    """A notebook open in JupyterLab.
+    """JupyterLab in a tab of the browser, with one notebook open at a time.
+
+    To load JupyterLab anew for each would cost five seconds of a core.
 
     Args:
         browser: Playwright's.
-        lab: where the notebook is.
-        name: of the notebook's file.
+        lab: which JupyterLab.
 
     Attributes:
         tab: Playwright's page.
-        errors: what the console has shown as an error, and what scripts have raised.
+        name: the open notebook's, without suffix.
+        errors: what the console has shown as an error, and what scripts have raised, since the
+            last notebook was closed.
     """
 
-    def __init__(self, browser: Any, lab: Lab, name: str):
-        self.name = Path(name).stem
+    def __init__(self, browser: Any, lab: Lab):
+        self.name = "lab"
         self.errors: list[str] = []
         self.tab = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         self.tab.set_default_timeout(1000 * PATIENCE)
         self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
         self.tab.on("console", self._note)
-        self.tab.goto(f"{lab.url}lab/tree/{name}?reset&token={lab.token}")
-        self.wait_until(lambda: self.tab.evaluate(READY))
+        self.tab.goto(f"{lab.url}lab?reset&token={lab.token}")
+        self.wait_until(lambda: self.tab.evaluate(LAB_IS_READY))
         if self.tab.evaluate("() => !window.jupyterapp.shell.leftCollapsed"):
             self.command("application:toggle-left-area")
 
-    def command(self, name: str) -> None:
+    def open(self, name: str) -> None:
+        """Open a notebook by its file's name, alone; its kernel is ready then."""
+        self.name = Path(name).stem
+        self.command("docmanager:open", path=name)
+        self.wait_until(lambda: self.tab.evaluate(NOTEBOOK_IS_READY, name))
+        self.command("application:close-other-tabs")  # the launcher, which comes where none is open
+
+    def close(self) -> None:
+        """Close the notebook; its kernel goes on."""
+        self.command("docmanager:save")  # or it would ask
+        self.command("application:close")
+        self.errors.clear()
+
+    def command(self, name: str, **options: Any) -> None:
         """Carry out a command of JupyterLab; returns when it is done."""
-        self.tab.evaluate("async name => { await window.jupyterapp.commands.execute(name) }", name)
+        script = """async ([name, options]) => {
+            await window.jupyterapp.commands.execute(name, options)
+        }"""
+        self.tab.evaluate(script, [name, options])
 
     def cells(self) -> list[dict[str, Any]]:
         """The code cells: `source`, `number`, `tags`, `errors` and the `text` of the outputs."""
@@ -147,10 +168,6 @@ class Page:
         path = SCREENSHOTS / f"{self.name}_{when}.png"
         self.tab.screenshot(path=path)
         return path
-
-    def close(self) -> None:
-        """Close the tab; the kernel goes on."""
-        self.tab.close()
 
     def _start(self, command: str) -> None:
         script = """name => {
