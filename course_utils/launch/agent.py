@@ -69,7 +69,7 @@ def serve(warm: bool) -> None:
 
 
 def start_forkserver() -> None:
-    """Start the process the ranks are forked from, if it does not run; it imports torch once."""
+    """Start the process the ranks are forked from, if it does not run: torch is imported in it."""
     multiprocessing.set_forkserver_preload(["course_utils.launch.preload"])
     os.environ["COURSE_AGENT"] = str(os.getpid())
     forkserver.ensure_running()

@@ -22,7 +22,7 @@ class Agent:
     """An agent process; `run` and then `wait` until it replies.
 
     Args:
-        warm: let its forkserver import torch now, and not at the first warm run.
+        warm: start its forkserver now, and not at the first warm run.
     """
 
     def __init__(self, warm: bool):
@@ -115,7 +115,7 @@ def kept_agent(warm: bool = True) -> Agent:
     """The agent this process keeps; started now if there is none, or if it is out of date.
 
     Args:
-        warm: if it is started now, let its forkserver import torch too.
+        warm: if it is started now, start its forkserver too.
     """
     global _kept
     if _kept is not None and (not _kept.alive or _kept.made_of != ingredients()):
