@@ -12,11 +12,12 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+IN_ORDER = ("-p", "tests.longest_first", "--no-loadscope-reorder")
 PASSES = [
     # Three on two cores: many of them wait, for a rank that hangs or for one that starts.
     ("-n", "3", "--dist", "worksteal", "-m", "not alone", "--ignore=tests/browser", "tests"),
-    ("-n", "2", "--dist", "worksteal", "tests/browser"),
-    ("-n", "2", "--dist", "loadfile", "notebooks"),  # a notebook's cells stay together
+    ("-n", "2", "--dist", "loadgroup", *IN_ORDER, "tests/browser"),
+    ("-n", "2", "--dist", "loadfile", *IN_ORDER, "notebooks"),  # a notebook's cells stay together
     ("-m", "alone", "tests"),
 ]
 SOME_FAILED = 1  # pytest's exit status; others say that it could not run

@@ -2,14 +2,18 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
 
 import tests.__main__ as passes
+from course_utils import places
+from tests import longest_first
 
 PLUGINS = "-p xdist"  # and not nbval, which takes long to import
 FAILS_AT_FIRST = """
@@ -30,6 +34,7 @@ def run(tmp_path):
     # One worker a pass: to start two or three takes longer than all else in these tests.
     one_worker = re.sub(r'"-n", "\d"', '"-n", "1"', Path(passes.__file__).read_text())
     (tmp_path / "tests/__main__.py").write_text(one_worker)
+    shutil.copy(longest_first.__file__, tmp_path / "tests")
     (tmp_path / "tests/browser/test_seen.py").write_text("def test_seen(): pass\n")
     (tmp_path / "notebooks/test_of_a_notebook.py").write_text("def test_c(): pass\n")
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nmarkers = alone: x\naddopts = {PLUGINS}\n")
@@ -84,7 +89,10 @@ def test_a_notebook_is_tried_again_as_a_whole(run):
     nbformat.write(book, run.folder / "notebooks/book.ipynb")
     ini = run.folder / "pytest.ini"
     ini.write_text(ini.read_text().replace(PLUGINS, f"{PLUGINS} -p nbval.plugin --nbval-lax"))
-    status, out = run(test_x=FINE)
+    main = run.folder / "tests/__main__.py"
+    of_notebooks = "PASSES = [each for each in PASSES if 'notebooks' in each]\n"
+    main.write_text(main.read_text().replace("SOME_FAILED", f"{of_notebooks}SOME_FAILED", 1))
+    status, out = run()
     assert status == 0
     assert "unsteady:\n  notebooks/book.ipynb\n" in out
 
@@ -93,3 +101,15 @@ def test_a_file_that_cannot_be_read_is_a_failure(run):
     status, out = run(test_x=FINE, test_y="def test_(: pass")
     assert status != 0
     assert "SyntaxError" in out
+
+
+def test_the_longest_notebooks_come_first():
+    names = ["tests/x.py::test_7", "01_tape.ipynb::Cell 0", "test_y[05_fsdp]", "08_new.ipynb::Cell"]
+    items = [SimpleNamespace(nodeid=name) for name in names]
+    longest_first.pytest_collection_modifyitems(items)
+    assert [names.index(item.nodeid) for item in items] == [3, 2, 1, 0]
+
+
+def test_every_notebook_has_its_place():
+    there = [path.name[:2] for path in places.NOTEBOOKS.glob("*.ipynb")]
+    assert sorted(longest_first.LONGEST_FIRST) == sorted(there)
