@@ -84,7 +84,9 @@ def host(
     own.mkdir()
     (folder / f"rank_{index}").mkdir()
     (own / "rank_0").symlink_to(folder / f"rank_{index}")  # its rank 0 is rank `index` of all
-    environ = os.environ | {"GLOO_SOCKET_IFNAME": "card", "OMP_NUM_THREADS": "1"}
+    # On the CPU: each host has one rank, and all would take the machine's first GPU.
+    own_environ = {"COURSE_DEVICE": "cpu", "GLOO_SOCKET_IFNAME": "card", "OMP_NUM_THREADS": "1"}
+    environ = os.environ | own_environ
     os.environ.update(environ)
     orders = {
         "parent": os.getpid(),

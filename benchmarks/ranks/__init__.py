@@ -16,13 +16,13 @@ def script(name: str) -> Path:
     return path
 
 
-def measured(path: Path, *arguments: str, nproc: int = 2) -> Run:
-    """The finished run of a script.
+def measured(path: Path, *arguments: str, nproc: int = 2, env: dict[str, str] | None = None) -> Run:
+    """The finished run of a script, with the environment variables `env` besides one's own.
 
     Raises:
         LaunchError: it failed.
     """
-    done = launch_path(path, arguments, Options(nproc, PATIENCE, stall=120, show=False))
+    done = launch_path(path, arguments, Options(nproc, PATIENCE, stall=120, env=env, show=False))
     if not done.ok:
         raise LaunchError(str(done.verdict), done)
     return done
