@@ -10,7 +10,7 @@ from course_utils.doctor.finding import Finding
 
 # A helper's stderr, or a rank's, is a file in its session's folder, which bears the pid of the
 # notebook or command it works for (launch/folder.py).
-LOG = re.compile(r"/\.runs/\d{8}-\d{6}-(?P<owner>\d+)/(?:agent\.log|.*/stderr\.log)")
+LOG = re.compile(r"/\.runs/\d{8}-\d{6}-\w+-(?P<owner>\d+)/(?:agent\.log|.*/stderr\.log)")
 
 
 @dataclass(frozen=True)

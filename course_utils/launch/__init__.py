@@ -1,5 +1,6 @@
 """Run a worker file on several ranks, and hold what it left behind."""
 
+import contextlib
 import shlex
 import threading
 import time
@@ -110,9 +111,7 @@ def _execute(run: Run, request: dict[str, Any], options: Options) -> None:
         agent.run(request)
         outcome = _watch(run, agent, screen, options)
     except BaseException as error:  # an interrupt: the ranks must not outlive it
-        screen.fold()
-        _stop(run, agent)
-        processes.kill_strays(run.dir)
+        _give_up(run, agent, screen)
         if isinstance(error, KeyboardInterrupt):
             raise Stopped("the run was stopped, and all its ranks ended") from None
         if isinstance(error, LaunchError):
@@ -150,14 +149,27 @@ def _over(options: Options, seconds: float, quiet: float) -> str | None:
 
 def _stop(run: Run, agent: client.Agent) -> dict[str, Any] | None:
     """End a run from outside; an agent that does not come to its end goes with it."""
-    agent.interrupt()
-    outcome = agent.wait(GRACE)
-    if outcome is None:
-        processes.kill_ranks(run.dir)
+    outcome = None
+    try:
+        agent.interrupt()
         outcome = agent.wait(GRACE)
-    if outcome is None:
-        agent.kill()
+        if outcome is None:
+            processes.kill_ranks(run.dir)
+            outcome = agent.wait(GRACE)
+    finally:
+        if outcome is None:  # also of an interrupted wait: the reply would pass for the next run's
+            agent.kill()
     return outcome
+
+
+def _give_up(run: Run, agent: client.Agent, screen: Any) -> None:
+    """End a run for which nobody waits any more; a second interrupt only makes that quicker."""
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            _stop(run, agent)
+    finally:
+        processes.kill_strays(run.dir)
+        screen.fold()
 
 
 def _fill_in_exit_codes(run: Run, outcome: dict[str, Any]) -> None:

@@ -4,8 +4,8 @@ It has torch imported, and stays. The ranks of a cold run are new Pythons, as to
 those of a warm run are forked from a forkserver that has torch imported too.
 
 The notebook writes requests to this process's stdin, one JSON object a line, and reads replies
-from its stdout. `null` on a line of its own stops the run asked for last. When stdin ends the
-notebook is gone, and so is everything here.
+from its stdout. `null` on a line of its own stops the run asked for last. When stdin ends, or this
+process's parent, the notebook is gone, and so is everything here.
 """
 
 import base64
@@ -19,6 +19,7 @@ import queue
 import shutil
 import signal
 import threading
+import time
 import traceback
 import uuid
 from collections.abc import Iterator
@@ -41,6 +42,7 @@ def serve(warm: bool) -> None:
     current: dict[str, Any] = {}
     stop = threading.Event()
     threading.Thread(target=_read, args=(requests, stop, current), daemon=True).start()
+    threading.Thread(target=_watch_notebook, args=(os.getppid(), current), daemon=True).start()
     with guards.modules_stay():
         import torch.distributed.run  # noqa: F401 (for the forkserver too)
     if warm:
@@ -158,8 +160,20 @@ def _read(
         else:  # a signal alone could come before the run it is meant for
             stop.set()
             os.kill(os.getpid(), signal.SIGTERM)
-    if current:
-        run_dir = Path(current["script"]["run_dir"])
+    _end(current)
+
+
+def _watch_notebook(notebook: int, current: dict[str, Any]) -> None:
+    """End all when the notebook is gone; what it has forked may hold this process's stdin open."""
+    while os.getppid() == notebook:
+        time.sleep(0.5)
+    _end(current)
+
+
+def _end(current: dict[str, Any]) -> NoReturn:
+    """End the ranks of the current run, if there is one, and this process."""
+    if script := current.get("script"):
+        run_dir = Path(script["run_dir"])
         processes.kill_ranks(run_dir)
         processes.kill_strays(run_dir)
     shutil.rmtree(multiprocessing.util.get_temp_dir(), ignore_errors=True)  # its socket's folder

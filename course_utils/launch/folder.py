@@ -2,32 +2,39 @@
 
 import atexit
 import contextlib
+import functools
 import os
+import re
 import shutil
+import socket
 import time
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 
 from course_utils import places
 from course_utils.launch.processes import is_alive
 
 KEPT_FAILURES = 20  # run folders of failed runs that outlive their process
+MACHINE = re.sub(r"\W", "_", socket.gethostname())  # others may share the disk
 
-_session: Path | None = None
-_owner = 0
 _runs = 0
 
 
 def session_folder() -> Path:
     """The folder of this process, for its runs and its agent's log."""
-    global _session, _owner
-    if _session is None or _owner != os.getpid():  # a fork is a process of its own
-        _owner = os.getpid()
-        _remove_leftovers()
-        _session = places.runs() / f"{time.strftime('%Y%m%d-%H%M%S')}-{_owner}"
-        _session.mkdir(mode=0o700, exist_ok=True)
-        atexit.register(_leave, _session, _owner)
-    return _session
+    session = places.runs() / _session_name(os.getpid())  # a fork is a process of its own
+    session.mkdir(mode=0o700, exist_ok=True)  # `./run.sh clean` may have removed it
+    return session
+
+
+@functools.cache
+def _session_name(owner: int) -> str:
+    """The name of that process's folder, chosen once; from then on it is removed at exit."""
+    _remove_leftovers()
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{MACHINE}-{owner}"
+    atexit.register(_leave, places.runs() / name, owner)
+    return name
 
 
 class RunFolder:
@@ -43,19 +50,29 @@ class RunFolder:
     def keep(self) -> None:
         """Keep the folder of a failed run, and no more of them than `KEPT_FAILURES`."""
         self._remove.detach()
-        (self.path / "failed").touch()
-        failed = sorted(places.runs().glob("*/*/failed"), key=_age)
-        for marker in failed[:-KEPT_FAILURES]:
+        with contextlib.suppress(FileNotFoundError):  # it was removed while the run lived
+            (self.path / "failed").touch()
+        for marker in sorted(_failures(*places.runs().iterdir()), key=_age)[:-KEPT_FAILURES]:
             shutil.rmtree(marker.parent, ignore_errors=True)
             with contextlib.suppress(OSError):  # it holds other runs
                 marker.parent.parent.rmdir()
 
 
+def _failures(*sessions: Path) -> Iterator[Path]:
+    """The marks of the failed runs that are kept in these sessions."""
+    for session in sessions:
+        with contextlib.suppress(FileNotFoundError):  # its process has just removed it
+            yield from session.glob("*/failed")
+
+
 def _remove_leftovers() -> None:
-    """Remove the folders of processes that were killed, unless a failed run is kept in them."""
-    for session in places.runs().iterdir():
+    """Remove the folders of processes that were killed, unless a failed run is kept in them.
+
+    Only those of this machine: it cannot know which processes of another live.
+    """
+    for session in places.runs().glob(f"*-{MACHINE}-*"):
         owner = session.name.rpartition("-")[2]
-        if owner.isdigit() and not is_alive(int(owner)) and not any(session.glob("*/failed")):
+        if owner.isdigit() and not is_alive(int(owner)) and not any(_failures(session)):
             shutil.rmtree(session, ignore_errors=True)
 
 
@@ -67,5 +84,5 @@ def _age(path: Path) -> float:
 
 def _leave(session: Path, owner: int) -> None:
     """Remove the session's folder at exit, unless a failed run is kept in it."""
-    if os.getpid() == owner and not any(session.glob("*/failed")):
+    if os.getpid() == owner and not any(_failures(session)):
         shutil.rmtree(session, ignore_errors=True)

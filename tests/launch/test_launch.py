@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -201,6 +202,21 @@ def test_a_worker_file_runs_by_hand(worker, launch, tmp_path):
     assert done.stdout.count("hello from") == 2  # torchrun's ranks may mix the words of a line
     for rank in (0, 1):
         assert f"report rank {rank}: total=[1.0]" in done.stdout
+
+
+def test_what_runs_left_may_be_removed_while_a_notebook_is_open(worker, launch):
+    script = worker("hello.py", HELLO)
+    first = launch(script)
+    shutil.rmtree(places.runs())
+    assert launch(script).ok
+    assert first.ok
+    assert first.ranks[0].stdout == ""
+
+
+def test_a_run_whose_folder_was_removed_still_has_a_verdict(worker, launch):
+    body = "import os, shutil\nshutil.rmtree(os.environ['COURSE_RUN_DIR'])\nos._exit(3)\n"
+    run = launch(worker("removes.py", body), nproc=1, check=False)
+    assert run.verdict.kind == "exited"
 
 
 @pytest.mark.parametrize("nproc", [0, -1, 1000, "abc", 2.0, None, True])

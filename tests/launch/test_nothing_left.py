@@ -7,13 +7,14 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import psutil
 import pytest
 
 from course_utils import places
-from course_utils.launch import agent, processes
+from course_utils.launch import agent, processes, view
 
 # Each rank ignores SIGTERM and has children of its own, one in another session: the worst there is.
 STUBBORN = """
@@ -27,8 +28,16 @@ for apart in (False, True):
 print("up", flush=True)
 time.sleep(1000)
 """
+# What a notebook forks has all its files open: the pipe to its agent too.
+FORKS = """
+import os, time
+from course_utils.launch import client
+client.kept_agent()
+if os.fork() == 0:
+    os.setsid()
+    time.sleep(1000)
+"""
 NOTEBOOK = """
-import sys
 from course_utils import launch
 launch("stubborn.py", nproc=2, warm=WARM, check=False)
 """
@@ -56,8 +65,8 @@ def start(tmp_path):
     environ = os.environ | {"COURSE_HOME": str(home), "PYTHONPATH": str(places.ROOT)}
     kernels = []
 
-    def begin(warm: bool) -> subprocess.Popen:
-        code = NOTEBOOK.replace("WARM", str(warm))
+    def begin(warm: bool, first: str = "") -> subprocess.Popen:
+        code = first + NOTEBOOK.replace("WARM", str(warm))
         kernel = subprocess.Popen([sys.executable, "-c", code], env=environ)
         kernels.append(kernel)
         return kernel
@@ -126,6 +135,16 @@ def test_sigkill_of_any_process(start, victim, warm):
     assert_all_gone(start.home)
 
 
+def test_sigkill_of_a_kernel_whose_fork_lives_on(start):
+    kernel = start(warm=True, first=FORKS)
+    assert wait_for(lambda: ranks_are_up(start.home), 40)
+    own = psutil.Process(kernel.pid)
+    (fork,) = [each for each in own.children() if each.cmdline() == own.cmdline()]
+    kernel.kill()
+    wait_for(lambda: len(processes_of(str(start.home))) == 1, 5)
+    assert processes_of(str(start.home)) == [fork]
+
+
 @pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_to_the_kernel(start, number, warm):
@@ -169,3 +188,25 @@ def test_a_timeout_ends_stubborn_ranks_and_their_children(worker, launch):
     run = launch(worker("stubborn.py", STUBBORN.replace("MARK", mark)), timeout=2, check=False)
     assert run.verdict.kind == "hung"
     assert wait_for(lambda: not processes_of(mark), 5)
+
+
+def test_a_second_interrupt_ends_the_ranks_and_reaches_no_later_run(worker, launch, monkeypatch):
+    def interrupt() -> None:
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    class InterruptedTwice(view.Silent):
+        def update(self):
+            if len(processes_of(mark)) == 4:  # the children of both ranks
+                threading.Timer(0.3, interrupt).start()  # while it waits for the ranks to end
+                interrupt()
+                time.sleep(1)
+
+    mark = f"interrupt-{os.getpid()}"
+    stubborn = worker("stubborn.py", STUBBORN.replace("MARK", mark))
+    with monkeypatch.context() as patched:
+        patched.setattr(view, "Silent", InterruptedTwice)
+        with pytest.raises(KeyboardInterrupt, match="all its ranks ended"):
+            launch(stubborn)
+    assert wait_for(lambda: not processes_of(mark), 5)
+    run = launch(worker("fine.py", "print('fine')"))
+    assert [rank.stdout for rank in run.ranks] == ["fine\n", "fine\n"]

@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from course_utils import places
-from course_utils.launch.folder import session_folder
 
 # What a student may add at the end of a part, to see it at work or to break it.
 EDITS = {
@@ -56,7 +55,6 @@ class ParallelTransformer(ParallelTransformer):
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     """A home of this test's own, so that `clean` takes nothing from others."""
-    session_folder()  # what runs leave stays where it was
     monkeypatch.setenv("COURSE_HOME", str(tmp_path))
 
 

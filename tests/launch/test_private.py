@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 
 import psutil
 import pytest
@@ -58,6 +59,47 @@ def test_folders_are_for_their_owner_alone(worker, launch):
         assert folder.stat().st_mode & 0o777 == 0o700, folder
     for file in run.dir.rglob("*.log"):
         assert file.stat().st_mode & 0o077 == 0, file
+
+
+SESSION = """
+import os, signal, socket, sys
+machine, end = sys.argv[1:]
+socket.gethostname = lambda: machine
+from course_utils.launch.folder import session_folder
+session_folder()
+if end == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_kernel_left_is_removed_on_its_own_machine_alone(tmp_path):
+    environ = os.environ | {"COURSE_HOME": str(tmp_path), "PYTHONPATH": str(places.ROOT)}
+
+    def sessions_after_a_kernel(machine: str, end: str) -> int:
+        subprocess.run([sys.executable, "-c", SESSION, machine, end], env=environ, timeout=60)
+        return len(list(tmp_path.glob(".runs/*")))
+
+    assert sessions_after_a_kernel("one-1.lab", "killed") == 1
+    assert sessions_after_a_kernel("two", "exited") == 1  # for all it knows the other lives
+    assert sessions_after_a_kernel("one-1.lab", "exited") == 0
+
+
+def test_a_kernel_that_ends_meanwhile_takes_no_verdict_away(launch):
+    over, session = threading.Event(), places.runs() / "20260101-000000-box-1"
+
+    def others_come_and_go() -> None:
+        while not over.is_set():
+            session.mkdir()
+            session.rmdir()
+
+    others = threading.Thread(target=others_come_and_go)
+    others.start()
+    try:
+        kinds = {launch("nowhere.py", check=False).verdict.kind for _ in range(200)}
+    finally:
+        over.set()
+        others.join()
+    assert kinds == {"launcher"}
 
 
 def test_a_read_only_checkout_uses_the_cache_folder(monkeypatch, tmp_path):

@@ -14,6 +14,7 @@ from course_utils import places
 from course_utils.doctor import environment, helpers, machine, network
 from course_utils.doctor.machine import GIB, ControlGroup, Machine
 from course_utils.doctor.network import Network
+from course_utils.launch.folder import session_folder
 
 MACHINE = Machine(
     cores=4,
@@ -174,7 +175,8 @@ def helper_of(tmp_path):
     started = []
 
     def start(owner: int) -> int:
-        folder = tmp_path / ".runs" / f"20260101-000000-{owner}"
+        own = session_folder().name.removesuffix(str(os.getpid()))
+        folder = tmp_path / ".runs" / f"{own}{owner}"
         folder.mkdir(parents=True)
         with (folder / "agent.log").open("w") as log:
             started.append(subprocess.Popen(["sleep", "60"], stderr=log))
