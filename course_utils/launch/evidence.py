@@ -46,7 +46,7 @@ class Call:
         number: how many collectives of its group this rank had begun, this one included.
         group: the group's name; '' is the default group.
         shape: of the tensor, with its dtype, as `[3] torch.float32`; '' where ranks may differ.
-        peer: the other rank of a message, 'any', or ''.
+        peer: the other rank of a message, as `rank 1`, or 'any rank'; '' for a collective.
         place: the student's line, or None.
         returned: whether the function came back; what it started may still be under way.
         raised: whether it came back with an exception.
@@ -178,10 +178,11 @@ def _error(end: dict[str, Any]) -> Error:
 def noted_calls(rank: Rank) -> list[Call]:
     """The last calls of a rank, as worker/calls.py noted them, oldest first."""
     try:
-        noted = (rank.dir / "calls.txt").read_text("utf-8")
-        lines = [line.rstrip(" ").split("\t") for line in noted.splitlines()]
-    except (FileNotFoundError, UnicodeDecodeError):
+        # A long path is cut, and that may be in the middle of a character.
+        noted = (rank.dir / "calls.txt").read_text("utf-8", errors="replace")
+    except FileNotFoundError:
         return []
+    lines = [line.rstrip(" ").split("\t") for line in noted.splitlines()]
     found = []
     for fields in sorted((f for f in lines if len(f) == 9), key=lambda fields: int(fields[1])):
         state, _, name, number, group, shape, peer, line, file = fields

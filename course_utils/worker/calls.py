@@ -18,7 +18,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
-SLOTS, WIDTH = 16, 256  # calls that are kept, and bytes of each
+SLOTS, WIDTH = 16, 1024  # calls that are kept, and bytes of each: the file's path is the last
 # Each function's place of the tensor whose shape all ranks should share, and of the peer's rank.
 COLLECTIVES = {
     "all_reduce": 0,
@@ -95,23 +95,24 @@ def watch(path: Path, students: list[str]) -> None:
 
 
 def _noted(function: Callable, name: str, log: CallLog, inside: threading.local) -> Callable:
-    """`function`, noted down when it is not called by another function that is noted."""
+    """`function`, noted down unless another that is noted calls it.
+
+    Nor is a call noted for a group this rank is not in: there torch only warns.
+    """
     position = COLLECTIVES.get(name, 0)
     peer_name = POINT_TO_POINT.get(name)
 
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
-        if getattr(inside, "call", False):
+        group = _group_of(arguments, named)
+        if getattr(inside, "call", False) or group is dist.GroupMember.NON_GROUP_MEMBER:
             return function(*arguments, **named)
         tensor = peer = None
         if position is not None:
             tensor = arguments[position] if position < len(arguments) else _tensor_of(named)
         if peer_name:
-            named_peer = named.get(peer_name, named.get(f"group_{peer_name}", "any"))
-            peer = arguments[1] if len(arguments) > 1 else named_peer
-        groups = [each for each in arguments if isinstance(each, dist.ProcessGroup)]
-        group = groups[0] if groups else named.get("group")
-        slot = log.enter(name, "" if group is None else group.group_name, tensor, peer)
+            peer = _peer_of(peer_name, group, arguments, named)
+        slot = log.enter(name, "" if group is dist.group.WORLD else group.group_name, tensor, peer)
         inside.call, state = True, b"!"
         try:
             result = function(*arguments, **named)
@@ -122,6 +123,23 @@ def _noted(function: Callable, name: str, log: CallLog, inside: threading.local)
         return result
 
     return call
+
+
+def _group_of(arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """The group of a call; torch's NON_GROUP_MEMBER where this rank is not in it."""
+    for each in (*arguments, named.get("group")):
+        # `is`: that is a plain -100 in torch, and a tensor among the arguments may equal it.
+        if isinstance(each, dist.ProcessGroup) or each is dist.GroupMember.NON_GROUP_MEMBER:
+            return each
+    return dist.group.WORLD
+
+
+def _peer_of(side: str, group: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """The rank of the world a message goes to or comes from; "any rank" where it is left open."""
+    peer = arguments[1] if len(arguments) > 1 else named.get(side)
+    if peer is None and named.get(f"group_{side}") is not None:
+        return dist.get_global_rank(group, named[f"group_{side}"])
+    return "any rank" if peer is None else peer
 
 
 def _tensor_of(named: dict[str, Any]) -> Any:

@@ -69,6 +69,18 @@ def test_a_rank_that_computes_is_not_called_hung(worker, launch):
     assert launch(worker("computes.py", START + body), stall=3).ok
 
 
+@pytest.mark.parametrize("folders", [2, 5])
+def test_a_long_path_takes_no_call_out_of_the_notes(worker, launch, monkeypatch, tmp_path, folders):
+    # The longer one is more than is noted of a call, and cut in the middle of a character.
+    home = tmp_path.joinpath(*folders * ["路" * 80])
+    monkeypatch.setenv("COURSE_HOME", str(home))
+    body = "dist.all_reduce(torch.ones(3 if rank == 1 else 4))\n"
+    run = launch(worker("deep.py", START + body), check=False, stall=2)
+    assert run.verdict.kind == "mismatch"
+    assert "rank 1: all_reduce of [3] torch.float32" in run.verdict.text
+    assert ("(workers/deep.py, line 9)" in run.verdict.text) == (folders == 2)
+
+
 def test_a_missing_file_is_named(launch):
     with pytest.raises(LaunchError, match=r"workers/nowhere.py is not there.*%%worker nowhere.py"):
         launch("nowhere.py")

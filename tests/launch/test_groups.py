@@ -1,0 +1,43 @@
+"""Scripts whose ranks may differ: in the groups they are in, and in whom they receive from."""
+
+import pytest
+
+from tests.launch.fault import START
+
+PAIR = START + "pair = dist.new_group([0, 1])\n"
+OUTSIDE_A_GROUP = {
+    "named": "dist.all_reduce(tensor, group=pair)",
+    "by its place": "dist.all_reduce(tensor, dist.ReduceOp.SUM, pair)",
+    "a message": "if rank:\n    dist.recv(tensor, 0, pair)\nelse:\n    dist.send(tensor, 1, pair)",
+}
+
+
+@pytest.mark.parametrize("call", OUTSIDE_A_GROUP.values(), ids=OUTSIDE_A_GROUP)
+def test_a_rank_may_call_for_a_group_it_is_not_in(worker, launch, call):
+    run = launch(worker("pair.py", PAIR + call + "\ndist.barrier()\n"), nproc=4)
+    assert "does not belong to the given group" in run.ranks[3].stderr
+
+
+@pytest.mark.parametrize("source", ["tensor", "tensor, None", "tensor, src=None"])
+def test_a_rank_may_receive_from_any_other(worker, launch, source):
+    body = f"if rank:\n    dist.send(tensor, 0)\nelse:\n    dist.recv({source})\n"
+    launch(worker("any.py", START + body + "dist.barrier()\n"))
+
+
+def test_the_default_group_may_be_named(worker, launch):
+    body = "dist.barrier(dist.group.WORLD) if rank else dist.barrier()\ndist.all_reduce(tensor)\n"
+    launch(worker("world.py", START + body))
+
+
+WAITING = {
+    "dist.recv(tensor, None)": "recv from any rank",
+    "dist.recv(tensor, group=pair, group_src=0)": "recv from rank 1",
+    "dist.recv(tensor, None, pair, group_src=0)": "recv from rank 1",
+}
+
+
+@pytest.mark.parametrize(("call", "said"), WAITING.items(), ids=WAITING)
+def test_a_verdict_names_the_rank_a_message_is_awaited_from(worker, launch, call, said):
+    body = f"pair = dist.new_group([1, 2])\nif rank == 2:\n    {call}\ntime.sleep(100)\n"
+    run = launch(worker("waits.py", START + body), nproc=3, stall=2, check=False)
+    assert f"rank 2 waits in {said} (workers/waits.py, line 11)" in run.verdict.text
