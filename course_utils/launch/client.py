@@ -60,8 +60,9 @@ class Agent:
             reply = self.wait(START_TIMEOUT)
             self._ready = reply is not None and "ready" in reply
             if not self._ready:
-                why = reply["error"] if reply else f"was not ready after {START_TIMEOUT} s"
-                raise LaunchError(f"torchrun cannot start: its agent {why}. Log: {self._log.name}")
+                late = f"its agent was not ready after {START_TIMEOUT} s"
+                why = reply["error"] if reply else late
+                raise LaunchError(f"torchrun cannot start: {why}. Log: {self._log.name}")
 
     def run(self, request: dict[str, Any]) -> None:
         """Send a request; `wait` returns its reply."""
@@ -77,7 +78,8 @@ class Agent:
                 return None
             received = os.read(self._process.stdout.fileno(), 65536)
             if not received:
-                return {"error": f"died (exit code {self._process.wait()})"}
+                died = f"its agent died (exit code {self._process.wait()})"
+                return {"error": f"{died}; the next run starts another"}
             self._unread += received
         line, self._unread = self._unread.split(b"\n", 1)
         return json.loads(line)

@@ -1,6 +1,8 @@
 """Follows what the ranks of a living run write: their logs, and how far they say they are."""
 
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,23 +46,31 @@ class Tail:
         return added
 
 
+class Events(Tail):
+    """Reads what a rank has recorded since the last look."""
+
+    def new(self) -> Iterator[dict[str, Any]]:
+        """The events recorded since the last call."""
+        for line in self.lines():
+            with suppress(json.JSONDecodeError):  # two processes of a rank that report at once
+                yield json.loads(line)
+
+
 class Progress:
     """A progress bar fed by rank 0's `report(step=, total=)`."""
 
     WIDTH = 30
 
     def __init__(self, run: Run):
-        self._tail = Tail(run.ranks[0].dir / "events.jsonl")
+        self._events = Events(run.ranks[0].dir / "events.jsonl")
         self._last: dict[str, Any] = {}
 
     def line(self) -> str:
         """The bar with the latest values; '' as long as no rank has said how far it is."""
-        for line in self._tail.lines():
-            event = json.loads(line)
-            if event["kind"] == "report" and "step" in event["data"]:
+        for event in self._events.new():
+            if event["kind"] == "report" and text.share_done(event["data"]) is not None:
                 self._last = event["data"]
-        if not self._last.get("total"):
+        if not self._last:
             return ""
-        step, total = self._last["step"], self._last["total"]
-        done = int(self.WIDTH * min(1.0, step / total))
+        done = int(self.WIDTH * text.share_done(self._last))
         return f"{'━' * done}{'─' * (self.WIDTH - done)} {text.progress(self._last)}"

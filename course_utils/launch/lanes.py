@@ -1,18 +1,14 @@
 """The lanes of a living run: a rank's last lines each, what it does, and how far the run is."""
 
 import html
-import json
-import math
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 from course_utils import palette
 from course_utils.launch import processes, text
 from course_utils.launch.evidence import Call, noted_calls
-from course_utils.launch.follow import Tail
+from course_utils.launch.follow import Events, Tail
 from course_utils.launch.run import Rank
 
 MARKS = {"starting": "○", "running": "▶", "waiting": "‖", "done": "✓", "failed": "✗"}
@@ -40,7 +36,7 @@ class Lane:
         self.losses: list[float] = []
         self._rank = rank
         self._stdout = Tail(rank.dir / "stdout.log")
-        self._events = Tail(rank.dir / "events.jsonl")
+        self._events = Events(rank.dir / "events.jsonl")
         self._end: dict[str, Any] = {}
         self._call: Call | None = None
         self._since = 0.0
@@ -54,22 +50,17 @@ class Lane:
         """Take in what the rank has written since the last look."""
         alive = self._rank.pid is None or processes.is_alive(self._rank.pid)
         self.lines.extend(map(text.shown, self._stdout.lines()[-self.lines.maxlen :]))
-        for event in self._new_events():
+        for event in self._events.new():
             if event["kind"] == "report":
                 self._take_in(event["data"])
             elif event["kind"] in ("end", "thread"):
                 self._end = event["data"]
         self.state, self.words = self._what_it_does(alive)
 
-    def _new_events(self) -> Iterator[dict[str, Any]]:
-        for line in self._events.lines():
-            with suppress(json.JSONDecodeError):  # two processes of a rank that report at once
-                yield json.loads(line)
-
     def _take_in(self, report: dict[str, Any]) -> None:
-        if _is_number(report.get("step")) and _is_number(report.get("total")) and report["total"]:
+        if text.share_done(report) is not None:
             self.report = report
-        if _is_number(report.get("loss")):
+        if text.is_number(report.get("loss")):
             self.losses.append(report["loss"])
 
     def _what_it_does(self, alive: bool) -> tuple[str, str]:
@@ -132,7 +123,7 @@ def _lane(lane: Lane) -> str:
 def _progress(lanes: list[Lane], seconds: float) -> str:
     """The bar of the first rank that says how far it is, and the time."""
     report = next((lane.report for lane in lanes if lane.report), None)
-    percent = 100 * min(1, max(0, report["step"] / report["total"])) if report else 0
+    percent = 100 * text.share_done(report) if report else 0
     caption = html.escape(text.progress(report)) if report else ""
     return (
         f'<div><div class="course-progress" role="progressbar" aria-valuenow="{percent:.0f}">'
@@ -172,8 +163,3 @@ def _thinned(count: int) -> list[int]:
     """At most `POINTS` places out of `count`, evenly spread, the first and the last among them."""
     drawn = min(count, POINTS)
     return [place * (count - 1) // (drawn - 1) for place in range(drawn)]
-
-
-def _is_number(value: Any) -> bool:
-    """Whether a reported value can be drawn."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

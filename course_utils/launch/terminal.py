@@ -1,14 +1,12 @@
 """A run as a terminal shows it: labelled lines as they come, and how far the ranks are."""
 
-import json
 import sys
 
 from course_utils import ansi
 from course_utils.launch import text
-from course_utils.launch.follow import Progress, Tail
+from course_utils.launch.follow import Events, Progress, Tail
 from course_utils.launch.run import Run
 
-GROUP = '"kind": "group"'  # in the event with which a rank says that it has joined the others
 AT_ONCE = 150, 50  # first and last lines of a rank that are shown in one update
 
 
@@ -18,7 +16,7 @@ class Terminal:
     def __init__(self, run: Run, notice: str):
         self._tails = [(rank, Tail(rank.dir / "stdout.log")) for rank in run.ranks]
         self._tails += [(rank, Tail(rank.dir / "stderr.log")) for rank in run.ranks]
-        self._events: Tail | None = Tail(run.ranks[0].dir / "events.jsonl")
+        self._events: Events | None = Events(run.ranks[0].dir / "events.jsonl")
         self._progress = Progress(run)
         self._live = ansi.is_live()
         self._bar = ""
@@ -42,12 +40,11 @@ class Terminal:
 
     def _place(self) -> list[str]:
         """Once, as soon as rank 0 has told it: what the ranks talk over, and where they compute."""
-        told = [line for line in self._events.lines() if GROUP in line] if self._events else []
-        if not told:
-            return []
-        self._events = None
-        data = json.loads(told[0])["data"]
-        return [f"{data['backend']} · {data['device']}"]
+        for event in self._events.new() if self._events else ():
+            if event["kind"] == "group":  # it has joined the others
+                self._events = None
+                return [f"{event['data']['backend']} · {event['data']['device']}"]
+        return []
 
     def fold(self) -> None:
         """Take the progress line away: the run is being stopped."""

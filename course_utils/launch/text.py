@@ -58,6 +58,19 @@ def progress(report: dict[str, Any]) -> str:
     return f"step {report['step']} of {report['total']}   {values(others)}".rstrip()
 
 
+def share_done(report: dict[str, Any]) -> float | None:
+    """How far a rank is, from 0 to 1; None for a report that does not say it in numbers."""
+    step, total = report.get("step"), report.get("total")
+    if not (is_number(step) and is_number(total) and total):
+        return None
+    return min(1.0, max(0.0, step / total))
+
+
+def is_number(value: Any) -> bool:
+    """Whether a reported value can be drawn."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
 def values(report: dict[str, Any]) -> str:
     """The values of a report: `sent 24.0   received 8.0`."""
     return "   ".join(f"{name} {number(value)}" for name, value in report.items())

@@ -2,6 +2,7 @@
 
 import re
 import signal
+import textwrap
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -95,8 +96,16 @@ def _cause(run: Run, outcome: dict[str, Any]) -> Verdict | None:
     if waiting := [each for each in ranks if each.error]:
         return _left_early(run, ranks, waiting)
     if error := outcome.get("error") or outcome.get("stopped"):
-        return Verdict("launcher", f"torchrun could not run the script: {error.strip()}")
+        return _not_run(error.strip())
     return None
+
+
+def _not_run(error: str) -> Verdict:
+    """Torchrun itself failed: the exception first, for a page may show no more; then the rest."""
+    last_traceback = error.rpartition("Traceback (most recent call last):\n")[2]
+    exception = re.search(r"^\S.*", last_traceback, re.MULTILINE)[0]  # all before it is indented
+    rest = "" if exception == error else "\n" + textwrap.indent(error, "  ")
+    return Verdict("launcher", f"torchrun could not run the script: {exception}{rest}")
 
 
 def _raised(run: Run, raised: list[Witness]) -> Verdict:

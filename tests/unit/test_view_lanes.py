@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from course_utils.launch import Rank, Verdict, cards, lanes
+from course_utils.launch import Rank, Run, Verdict, cards, lanes
 from course_utils.launch.folder import RunFolder
+from course_utils.launch.follow import Progress
 from course_utils.launch.lanes import Lane
 
 
@@ -51,6 +52,11 @@ def looked_at(rank: WrittenRank, times: int = 1) -> Lane:
     for _ in range(times):
         lane.look()
     return lane
+
+
+def bar_of(rank: WrittenRank) -> str:
+    """The progress bar of a terminal."""
+    return Progress(Run("run", "torchrun", rank.rank.folder, [rank.rank])).line()
 
 
 def test_a_rank_starts_until_its_script_begins(ranks):
@@ -125,6 +131,8 @@ def test_the_bar_and_the_curve_follow_the_reports(ranks):
         {"step": "one", "total": 3},
         {"step": 1, "total": 0},
         {"step": 1, "total": None},
+        {"step": 1, "total": float("nan")},
+        {"step": [1], "total": [3]},
         {"step": 1, "loss": "high"},
         {"step": 1, "loss": [1.0, 2.0]},
         {"step": 1, "loss": float("nan")},
@@ -138,6 +146,7 @@ def test_a_report_that_cannot_be_drawn_is_left_out(ranks, report):
     drawn = lanes.draw([looked_at(rank)], 0)
     assert "polyline" not in drawn
     assert "width:0.0%" in drawn
+    assert bar_of(rank) == ""
 
 
 def test_a_line_that_two_processes_wrote_at_once_is_skipped(ranks):
@@ -145,6 +154,7 @@ def test_a_line_that_two_processes_wrote_at_once_is_skipped(ranks):
     rank.event("report", step=1, total=2)
     (rank.rank.dir / "events.jsonl").open("a").write('{"kind": "repo{"kind"\n')
     assert looked_at(rank).report == {"step": 1, "total": 2}
+    assert bar_of(rank) == "━" * 15 + "─" * 15 + " step 1 of 2"
 
 
 def test_many_ranks_have_fewer_lines_each():

@@ -1,0 +1,37 @@
+"""Runs that fail before or beside their script: torchrun itself, and the agent it runs in."""
+
+import re
+
+import pytest
+
+from course_utils import LaunchError
+from course_utils.launch import client
+
+KILL_THE_AGENT = "import psutil\npsutil.Process().parent().parent().kill()\n"
+
+
+def test_the_first_line_says_what_torchrun_raised(worker, launch):
+    run = launch(worker("fine.py", ""), env={"PET_LOCAL_RANKS_FILTER": "first"}, check=False)
+    first, *rest = run.verdict.text.splitlines()
+    assert run.verdict.kind == "launcher"
+    said = r"torchrun could not run the script: \w+: --local_ranks_filter must be"
+    assert re.match(said, first)
+    assert "  Traceback (most recent call last):" in rest
+    assert all(line.startswith("  ") for line in rest if line)
+
+
+def test_an_agent_that_dies_or_is_late_is_a_sentence_and_the_next_run_works(
+    worker, launch, monkeypatch
+):
+    run = launch(worker("kills.py", KILL_THE_AGENT), check=False)
+    assert run.verdict.kind == "launcher"
+    assert run.verdict.text == (
+        "torchrun could not run the script: its agent died (exit code -9); "
+        "the next run starts another"
+    )
+    fine = worker("fine.py", "")
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "START_TIMEOUT", 0.01)
+        with pytest.raises(LaunchError, match=r"its agent was not ready after 0.01 s. Log: /"):
+            launch(fine)
+    assert launch(fine).ok
