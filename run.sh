@@ -36,7 +36,7 @@ is_new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/
 
 python_on_path() { # plain python3 comes first: it is the one the user knows
     local name version seen=
-    for name in python3 python3.13 python3.12 python3.11 python; do
+    for name in python3 python3.14 python3.13 python3.12 python3.11 python; do
         PYTHON=$(command -v "$name") || continue
         is_new_enough "$PYTHON" && return
         version=$(version_of "$PYTHON")
@@ -45,6 +45,8 @@ python_on_path() { # plain python3 comes first: it is the one the user knows
     die 2 "the course needs Python 3.11 or newer and found ${seen:-none} on PATH:" \
         "install one, or name it in COURSE_PYTHON."
 }
+
+prefer_checkout() { export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"; }
 
 holds() { # holds PYTHON MODULE...: are they installed there? Looks, and imports none of them
     (cd / && "$1" -P -c 'import sys; from importlib.util import find_spec
@@ -63,7 +65,7 @@ chosen_python() { # the one COURSE_PYTHON names; false when it names none
     [ -n "$version" ] || die 2 "COURSE_PYTHON=$COURSE_PYTHON does not run: name a Python there is."
     is_new_enough "$PYTHON" ||
         die 2 "COURSE_PYTHON=$COURSE_PYTHON is Python $version: name one of 3.11 or newer."
-    export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}" # the course need not be installed there
+    prefer_checkout # the course need not be installed there
 }
 
 active_python() { # the one of an active environment that holds the course; false without one
@@ -72,7 +74,7 @@ active_python() { # the one of an active environment that holds the course; fals
         PYTHON=$folder/bin/python
         # Our own .venv is left to its stamp, which knows whether it is complete.
         [ -n "$folder" ] && ! [ "$folder" -ef "$VENV" ] && [ -x "$PYTHON" ] &&
-            holds "$PYTHON" torch course_utils && return
+            holds "$PYTHON" torch course_utils && prefer_checkout && return # not another's course
     done
     return 1
 }
@@ -275,8 +277,7 @@ case $1 in
     lab)
         course_python
         need_module jupyterlab
-        shift
-        exec "$PYTHON" -m jupyterlab --ServerApp.ip=127.0.0.1 --notebook-dir=notebooks "$@"
+        exec "$PYTHON" -m jupyterlab --ServerApp.ip=127.0.0.1 --notebook-dir=notebooks "${@:2}"
         ;;
     test)
         course_python
@@ -287,7 +288,12 @@ case $1 in
         need_module xdist pytest-xdist
         exec "$PYTHON" -m tests
         ;;
-    demo | bench | execute) course_python ;;
+    execute)
+        course_python && need_module nbclient && need_module ipykernel
+        cd "$CALLED_FROM" && exec "$PYTHON" -P -m course_utils "$@" # its paths are from there
+        ;;
+    bench) course_python && need_module psutil ;;
+    demo) course_python ;;
     *) any_python ;;
 esac
 exec "$PYTHON" -m course_utils "$@"

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from course_utils import ansi, demos, notebooks, places, stage
 from course_utils.launch import InputError, LaunchError
+from course_utils.magics import whole_number
 
 DEMO_TIMEOUT = 600.0  # seconds
 
@@ -65,14 +66,6 @@ def launching(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     add("--nnodes", type=whole_number, metavar="N", default=1, help="machines")
     add("--rdzv-endpoint", metavar="HOST:PORT", help="where machines meet, the same on each")
     return parser
-
-
-def whole_number(text: str) -> int:
-    """`text` as a whole number."""
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -150,9 +143,8 @@ def extract(options: argparse.Namespace, rest: list[str]) -> int:
     sources = notebooks.sources()
     for name in sources:
         notebooks.write_missing(name)
-    print(
-        f"workers/ holds the {len(sources)} worker files of the notebooks; changed ones were kept"
-    )
+    holds = f"holds the {len(sources)} worker files of the notebooks"
+    print(f"{places.workers()} {holds}; changed ones were kept")
     return 0
 
 
@@ -173,6 +165,8 @@ def execute(options: argparse.Namespace, rest: list[str]) -> int:
     """`execute NOTEBOOK...`: run notebooks and save them with their outputs."""
     from course_utils.execute import execute as run
 
+    for path in options.notebook:
+        notebooks.read(path)  # a slip is told before the first of them runs
     for path in options.notebook:
         run(path)
     return 0

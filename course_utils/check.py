@@ -159,6 +159,8 @@ def find(number: str) -> Exercise:
     Raises:
         InputError: there is none.
     """
+    if not isinstance(number, str):
+        raise InputError(f'write an exercise\'s number in quotes, as "04.1", and not {number!r}')
     known = exercises_of(number.partition(".")[0])
     for each in known:
         if each.number == number:

@@ -32,13 +32,13 @@ def worker(line: str, cell: str) -> None:
     parser = Parser("%%worker")
     parser.add_argument("--append", action="store_true")
     parser.add_argument("file")
-    options = parser.parse_args(shlex.split(line))
+    options = parser.parse_args(split(line))
     print(write(options.file, cell, options.append))
 
 
 def torchrun(line: str, cell: str | None = None) -> None:
     """`%%torchrun [-n N] [--timeout S] [--stall S] [--as NAME] FILE [args]`: write and launch."""
-    options = parse_torchrun(shlex.split(line))
+    options = parse_torchrun(split(line))
     if cell is not None:
         write(options.file, cell)
     name = options.name or "run"
@@ -63,13 +63,28 @@ def torchrun(line: str, cell: str | None = None) -> None:
     namespace[name] = run
 
 
+def split(line: str) -> list[str]:
+    """A magic's line, split as a shell splits words.
+
+    Raises:
+        InputError: it cannot be split.
+    """
+    try:
+        return shlex.split(line)
+    except ValueError:
+        raise InputError(
+            f"a quotation mark or a backslash stands alone in the line {line.strip()}: put a "
+            "backslash before it, or leave it out"
+        ) from None
+
+
 def parse_torchrun(words: Sequence[str]) -> argparse.Namespace:
     """The options of a `torchrun` magic; they bear torchrun's names."""
     parser = Parser("%torchrun")
-    parser.add_argument("--nproc-per-node", "-n", dest="nproc", type=_whole_number, default=2)
+    parser.add_argument("--nproc-per-node", "-n", dest="nproc", type=whole_number, default=2)
     parser.add_argument("--timeout", type=float, default=120.0)
     parser.add_argument("--stall", type=float, default=30.0)
-    parser.add_argument("--nnodes", type=_whole_number, default=1)
+    parser.add_argument("--nnodes", type=whole_number, default=1)
     parser.add_argument("--rdzv-endpoint")
     parser.add_argument("--as", dest="name")
     parser.add_argument("file")
@@ -115,7 +130,8 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"{self.prog}: {message} (usage: {usage})")
 
 
-def _whole_number(text: str) -> int:
+def whole_number(text: str) -> int:
+    """`text` as a whole number, for a parser."""
     try:
         return int(text)
     except ValueError:

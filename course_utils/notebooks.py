@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from course_utils import places
 
@@ -33,8 +35,10 @@ class Cell:
 
     @property
     def file(self) -> str:
-        """The worker file the cell writes."""
-        return next((word for word in self.line if word.endswith(".py")), "")
+        """The worker file the cell writes; '' if its magic would refuse the name."""
+        named = next((word for word in self.line if word.endswith(".py")), "")
+        path = Path(os.path.normpath(named.removeprefix("workers/")))
+        return path.name if path.suffix == ".py" and path.parent == Path() else ""
 
     @property
     def append(self) -> bool:
@@ -50,17 +54,47 @@ def cells() -> Iterator[Cell]:
 
 @cache
 def _cells_of(path: Path, modified: int) -> list[Cell]:
-    """The worker cells of one notebook, as it was when `modified`."""
+    """The worker cells of one notebook, as it was when `modified`.
+
+    Without those that write no file: their magic says what is wrong when they run.
+    """
     found = []
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+    for cell in read(path)["cells"]:
         source = "".join(cell["source"])
         first, _, body = source.partition("\n")
         magic, _, line = first.partition(" ")
         if cell["cell_type"] == "code" and magic in ("%%worker", "%%torchrun"):
             tags = tuple(cell["metadata"].get("tags", ()))
-            words = tuple(shlex.split(line))
+            try:
+                words = tuple(shlex.split(line))
+            except ValueError:
+                continue
             found.append(Cell(path.stem, magic.removeprefix("%%"), words, body, tags))
-    return found
+    return [cell for cell in found if cell.file]
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A notebook, as its file has it.
+
+    Raises:
+        InputError: it is not there, or its file is broken.
+    """
+    from course_utils.launch import InputError  # not above: launch itself imports this module
+
+    try:
+        book = json.loads(path.read_text(encoding="utf-8"))
+        book["cells"]
+    except OSError as error:
+        raise InputError(
+            f"cannot read the notebook {path} ({error.strerror}): see that it is there, and yours "
+            "to read"
+        ) from None
+    except (ValueError, LookupError, TypeError) as error:
+        raise InputError(
+            f"the notebook {path} is broken ({error}): take git's conflict marks out of it, if "
+            "that is why, or move it out of its folder"
+        ) from None
+    return book
 
 
 def sources() -> dict[str, str]:

@@ -37,8 +37,9 @@ def run_with_second_try(arguments: tuple[str, ...]) -> int:
     failed = failures()
     say(f"{len(failed)} failed, and will be tried once more, one by one")
     status = pytest(*failed)
-    if status == 0:
-        say("passed by themselves, so they are unsteady:", *failed)
+    again = failures()
+    if unsteady := [each for each in failed if each not in again]:
+        say("passed by themselves, so they are unsteady:", *unsteady)
     return status
 
 

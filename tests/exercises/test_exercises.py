@@ -106,3 +106,8 @@ def test_every_exercise_of_the_course_is_tested():
 def test_an_exercise_that_is_not_there(number):
     with pytest.raises(InputError, match="there is no exercise"):
         say(number)
+
+
+def test_a_number_without_quotes_is_told_to_be_in_quotes():
+    with pytest.raises(InputError, match="number in quotes"):
+        say(4.1)

@@ -65,6 +65,7 @@ def test_a_claim_that_does_not_hold_gives_status_1(small_course):
         (["nothing"], "invalid choice: 'nothing'"),
         (["list", "--all"], "list has no option --all"),
         (["bench", "nothing"], "there is no benchmark 'nothing'"),
+        (["execute", "gone.ipynb"], "cannot read the notebook gone.ipynb (No such file"),
     ],
 )
 def test_a_bad_call_is_refused_in_one_sentence_and_nothing_starts(small_course, arguments, said):
@@ -97,8 +98,16 @@ def test_extract_writes_every_file_and_keeps_changed_ones(small_course):
     count = small_course.home / "workers" / "count.py"
     assert count.read_text().startswith('"""Count to a number."""')
     count.write_text("mine")
-    assert "2 worker files" in small_course("extract").stdout
+    said = f"{count.parent} holds the 2 worker files of the notebooks; changed ones were kept\n"
+    assert small_course("extract").stdout == said
     assert count.read_text() == "mine"
+
+
+def test_a_broken_notebook_is_named_in_one_sentence(small_course):
+    (small_course.root / "notebooks/04_ring.ipynb").write_text("<<<<<<< HEAD\n")
+    done = small_course("list")
+    assert done.returncode == 2
+    assert re.fullmatch(r"run.sh: the notebook .*/04_ring.ipynb is broken .*\n", done.stderr)
 
 
 def test_clean_removes_what_runs_left(small_course):

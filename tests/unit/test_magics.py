@@ -80,6 +80,8 @@ def test_a_solution_is_folded_in(shell, monkeypatch):
         ("", "required: file"),
         ("../x.py", "outside workers/"),
         ("x.txt", "must end in .py"),
+        ("x.py  # rank 1's turn", "stands alone in the line x.py  # rank 1's turn: put"),
+        ("x.py \\", "a backslash before it"),
     ],
 )
 def test_a_bad_line_is_refused_in_one_sentence(shell, line, said):
@@ -87,3 +89,8 @@ def test_a_bad_line_is_refused_in_one_sentence(shell, line, said):
         shell.run_cell_magic("torchrun", line, "print(1)\n")
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_worker_line_that_cannot_be_split_is_refused_in_one_sentence(shell):
+    with pytest.raises(InputError, match="a quotation mark or a backslash stands alone"):
+        shell.run_cell_magic("worker", "x.py 'y", "print(1)\n")

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from course_utils import notebooks, places
+from course_utils.launch import InputError
 
 
 @pytest.fixture
@@ -58,6 +59,27 @@ def test_a_notebook_that_changes_is_read_again(book):
     assert "one.py" in notebooks.sources()
     book("00_a.ipynb", "%%worker another.py\nx = 1\n")
     assert list(notebooks.sources()) == ["another.py"]
+
+
+def test_a_file_bears_the_same_name_with_its_folder_before_it(book):
+    book("00_a.ipynb", "%%worker workers/mine.py\nx", "%%torchrun ./two.py --to a.py\ny")
+    assert list(notebooks.sources()) == ["mine.py", "two.py"]
+
+
+@pytest.mark.parametrize("line", ["one.py  # rank 1's turn", "../x.py", "a/x.py", "notes.txt", ""])
+def test_a_cell_whose_magic_refuses_it_stands_in_no_other_s_way(book, line):
+    book("00_a.ipynb", f"%%worker {line}\nx", "%%worker good.py\ny")
+    assert notebooks.sources() == {"good.py": "y\n"}
+
+
+@pytest.mark.parametrize(
+    "text", ["<<<<<<< HEAD\n{}", "", "{}", "[]"], ids=["conflict", "empty", "no cells", "a list"]
+)
+def test_a_broken_notebook_is_named_in_one_sentence(book, text):
+    (places.NOTEBOOKS / "04_ring.ipynb").write_text(text)
+    with pytest.raises(InputError, match=r"04_ring\.ipynb is broken") as caught:
+        notebooks.write_missing("one.py")
+    assert "\n" not in str(caught.value)
 
 
 def test_worker_names_are_unique_over_the_course():

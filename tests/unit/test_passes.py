@@ -83,6 +83,13 @@ def test_one_that_passes_by_itself_is_named_as_unsteady(run):
     assert "unsteady:\n  tests/test_x.py::test_c[of 2, one]\n" in out
 
 
+def test_one_that_passes_by_itself_is_named_beside_one_that_fails_twice(run):
+    source = "import fails\ndef test_a(): assert 0\ndef test_c(): fails.once()\n"
+    status, out = run(test_x=FINE + source)
+    assert status == 1
+    assert out.count("unsteady:\n  tests/test_x.py::test_c\n") == 1
+
+
 def test_a_notebook_is_tried_again_as_a_whole(run):
     cells = ["import fails", "fails.once()", "fails"]
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in cells])

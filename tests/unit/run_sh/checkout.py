@@ -54,7 +54,7 @@ class Checkout:
             "PATH": str(self.bin),
             "TMPDIR": str(self.tmp),
             "CALLS": str(self.calls_file),
-            "HAS": "pip pytest jupyterlab",
+            "HAS": "pip pytest jupyterlab nbclient ipykernel psutil",
         }
 
     def start(self, *arguments: str, **env: str) -> subprocess.Popen:

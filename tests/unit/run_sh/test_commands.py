@@ -30,20 +30,20 @@ def test_a_command_that_needs_no_torch_runs_on_a_bare_python(course, command):
 @pytest.mark.parametrize(
     ("arguments", "starts"),
     [
-        ((), "course_utils demo transformer"),
-        (("demo", "ring", "-n", "3"), "course_utils demo ring -n 3"),
-        (("bench", "launch"), "course_utils bench launch"),
-        (("execute", "a b.ipynb"), "course_utils execute a b.ipynb"),
-        (("test", "tests/unit", "-x"), "pytest tests/unit -x"),
+        ((), "-m course_utils demo transformer"),
+        (("demo", "ring", "-n", "3"), "-m course_utils demo ring -n 3"),
+        (("bench", "launch"), "-m course_utils bench launch"),
+        (("execute", "a b.ipynb"), "-P -m course_utils execute a b.ipynb"),
+        (("test", "tests/unit", "-x"), "-m pytest tests/unit -x"),
         (
             ("lab", "--no-browser"),
-            "jupyterlab --ServerApp.ip=127.0.0.1 --notebook-dir=notebooks --no-browser",
+            "-m jupyterlab --ServerApp.ip=127.0.0.1 --notebook-dir=notebooks --no-browser",
         ),
     ],
 )
 def test_a_command_that_needs_torch_makes_the_environment_first(course, arguments, starts):
     status, out, _ = course.run(*arguments, STATUS="7")
-    assert (status, out) == (7, f"{course.own_python} -m {starts}")
+    assert (status, out) == (7, f"{course.own_python} {starts}")
     assert course.calls() == ["venv", "pip", "pip"]
 
 
@@ -133,6 +133,15 @@ def test_an_active_environment_that_holds_the_course_is_used(course, variable):
     assert not course.left()
 
 
+@pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])
+def test_an_active_environment_of_another_checkout_gets_this_one_s_course(course, variable):
+    tells = FAKE_PYTHON.replace('echo "$0 $*"', 'echo "$PYTHONPATH"')
+    python = write_program(course.folder / "their env/bin/python", tells)
+    env = {variable: str(python.parents[1]), "PYTHONPATH": "/theirs"}
+    _, out, _ = course.run("lab", HAS="torch course_utils jupyterlab", **env)
+    assert out == f"{course.root}:/theirs"
+
+
 def test_an_active_environment_without_the_course_is_not_used(course):
     python = write_program(course.folder / "their env/bin/python", FAKE_PYTHON)
     _, out, _ = course.run(VIRTUAL_ENV=str(python.parents[1]), HAS="torch")
@@ -181,7 +190,23 @@ def test_a_course_python_that_will_not_do_is_refused(course, program, says):
     assert not course.left()
 
 
-@pytest.mark.parametrize(("command", "needs"), [("lab", "jupyterlab"), ("test", "pytest")])
+def test_notebooks_to_execute_are_named_from_where_one_is(course):
+    (course.root / "course_utils").mkdir()
+    (course.root / "course_utils/__main__.py").write_text("import os; print(os.getcwd())")
+    (course.folder / "course_utils.py").write_text("print('not the course')")
+    _, out, _ = course.run("execute", "07.ipynb", COURSE_PYTHON=sys.executable)
+    assert out == str(course.folder)
+
+
+@pytest.mark.parametrize(
+    ("command", "needs"),
+    [
+        ("lab", "jupyterlab"),
+        ("test", "pytest"),
+        ("execute", "nbclient"),
+        ("bench", "psutil"),
+    ],
+)
 def test_what_their_python_lacks_for_a_command_is_named(course, command, needs):
     status, _, err = course.run(command, COURSE_PYTHON=f"{course.bin}/python3", HAS="torch")
     assert status == 2

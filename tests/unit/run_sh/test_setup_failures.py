@@ -42,10 +42,11 @@ def test_no_python_that_is_new_enough(course, program, says):
     assert_nothing_is_left(course)
 
 
-def test_a_newer_python_is_found_behind_one_that_is_too_old(course):
-    write_program(course.bin / "python3.12", FAKE_PYTHON)
+@pytest.mark.parametrize("newer", ["python3.12", "python3.14"])
+def test_a_newer_python_is_found_behind_one_that_is_too_old(course, newer):
+    write_program(course.bin / newer, FAKE_PYTHON)
     write_program(course.bin / "python3", OLD_PYTHON)
-    assert course.run("list")[1].startswith(f"{course.bin}/python3.12")
+    assert course.run("list")[1].startswith(f"{course.bin}/{newer}")
 
 
 def test_too_little_disk_is_seen_before_anything_is_made(course):
