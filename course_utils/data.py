@@ -154,7 +154,7 @@ def images(
             10,000), the latter two as torchvision loads them.
         size: height and width of an image.
         channels: 1 or 3.
-        root: the folder of what is downloaded; `data/` of the course if it is None.
+        root: the folder of what is downloaded; `places.data()` if it is None.
         download: fetch what is not there. Of several ranks that ask at once, one does.
 
     Raises:
@@ -175,7 +175,7 @@ def images(
             Images(pixels[:, None], labels, 1.0, names, size, channels) for pixels, labels in parts
         )
         return train, test
-    folder = Path(root) if root is not None else places.ROOT / "data"
+    folder = Path(root) if root is not None else places.data()
     train, test = (
         Images(*_pixels_and_labels(loaded), 255.0, _class_names(loaded), size, channels)
         for loaded in downloads.load(name, folder, download)

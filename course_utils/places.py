@@ -21,6 +21,13 @@ def home() -> Path:
     return cache / "distributed-course"
 
 
+def data() -> Path:
+    """The folder of downloaded data: `data/` of the checkout, unless it is bare and read-only."""
+    ours = ROOT / "data"
+    filled = any(each.is_dir() for each in ours.glob("*"))
+    return ours if filled or os.access(ours, os.W_OK) else home() / "data"
+
+
 def workers() -> Path:
     """The folder of the worker files, made when it is not there."""
     return _folder(home() / "workers")

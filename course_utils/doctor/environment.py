@@ -45,6 +45,6 @@ def look_at_extras() -> Iterator[Finding]:
     else:
         yield Finding("note", "JupyterLab", "not installed: demos run, notebooks do not open")
     for name, folder in (("MNIST", "MNIST"), ("CIFAR-10", "cifar-10-batches-py")):
-        there = (places.ROOT / "data" / folder).is_dir()
+        there = (places.data() / folder).is_dir()
         found = "in data/" if there else "not in data/; the labs do without"
         yield Finding("ok" if there else "note", name, found)

@@ -29,6 +29,7 @@ class Machine:
         disk: free bytes where runs write.
         folder: where that is.
         shared: free bytes in the memory that processes share; None where they cannot write there.
+        writable: whether this user may write to `folder`.
     """
 
     cores: int
@@ -38,6 +39,7 @@ class Machine:
     disk: int
     folder: Path
     shared: int | None
+    writable: bool = True
 
 
 def look() -> Iterator[Finding]:
@@ -48,8 +50,8 @@ def look() -> Iterator[Finding]:
 def read() -> Machine:
     """The facts about this machine."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    home = places.home()
-    folder = next(each for each in (home, *home.parents) if each.is_dir())
+    runs = places.home() / ".runs"
+    folder = next(each for each in (runs, *runs.parents) if each.is_dir())
     group = ControlGroup()
     memory = min(physical, group.memory() or physical)
     free = [bytes_ for bytes_ in (available(), group.free()) if bytes_ is not None]
@@ -61,6 +63,7 @@ def read() -> Machine:
         disk=shutil.disk_usage(folder).free,
         folder=folder,
         shared=shared(),
+        writable=os.access(folder, os.W_OK | os.X_OK),
     )
 
 
@@ -94,37 +97,58 @@ class ControlGroup:
 
     def cores(self) -> float | None:
         """Cores' worth of time it may use."""
-        quota, _, period = self._text("", "cpu.max").partition(" ")
-        quota = quota or self._text("cpu", "cpu.cfs_quota_us")
-        period = period or self._text("cpu", "cpu.cfs_period_us")
-        return int(quota) / int(period) if quota.isdigit() and period.isdigit() else None
+        found = [tuple(text.split()) for text in self._texts("", "cpu.max")]
+        found += zip(
+            self._texts("cpu", "cpu.cfs_quota_us"),
+            self._texts("cpu", "cpu.cfs_period_us"),
+            strict=False,
+        )
+        return min((int(q) / int(period) for q, period in found if q.isdigit()), default=None)
 
     def memory(self) -> int | None:
         """Bytes it may use; a machine's whole memory stands for none in version 1."""
-        return self._number("memory.max", "memory.limit_in_bytes")
+        return min((limit for limit, _ in self._memory()), default=None)
 
     def free(self) -> int | None:
         """Bytes it has left, those of cached files counted in."""
-        limit, used = self.memory(), self._number("memory.current", "memory.usage_in_bytes")
-        if limit is None or used is None:
-            return None
-        statistics = self._text("", "memory.stat") or self._text("memory", "memory.stat")
-        # version 1 has the group's own, and the total with its children, as `used` is
-        cached = re.findall(r"^(?:total_)?inactive_file (\d+)", statistics, re.MULTILINE)
-        return limit - used + max(map(int, cached), default=0)
+        return min((limit - used for limit, used in self._memory()), default=None)
 
-    def _number(self, name: str, name_in_1: str) -> int | None:
-        text = self._text("", name) or self._text("memory", name_in_1)
-        return int(text) if text.isdigit() else None
+    def _memory(self) -> Iterator[tuple[int, int]]:
+        """Limit and use, without cached files, of each group with a limit."""
+        for controller, limit, used in (
+            ("", "memory.max", "memory.current"),
+            ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+        ):
+            for folder in self._groups(controller):
+                both = [_text(folder / name) for name in (limit, used)]
+                if all(text.isdigit() for text in both):
+                    yield int(both[0]), int(both[1]) - _cached(folder)
 
-    def _text(self, controller: str, name: str) -> str:
-        """A file of this group; '' without one. In a container the group is the root itself."""
-        path = self._paths.get(controller, "/")
-        folder = self._root / controller
-        for place in (folder / path.lstrip("/") / name, folder / name):
-            if place.is_file():
-                return place.read_text().strip()
-        return ""
+    def _texts(self, controller: str, name: str) -> list[str]:
+        """A file of this group and of those around it, where there is one."""
+        texts = [_text(folder / name) for folder in self._groups(controller)]
+        return [text for text in texts if text]
+
+    def _groups(self, controller: str) -> list[Path]:
+        """This group's folder and those around it, whose limits hold too.
+
+        In a container its path is another's, and the root is the group itself.
+        """
+        own = Path(self._paths.get(controller, "/").lstrip("/"))
+        return [self._root / controller / each for each in (own, *own.parents)]
+
+
+def _cached(group: Path) -> int:
+    """Bytes of cached files that a control group can give back."""
+    found = re.findall(
+        r"^(?:total_)?inactive_file (\d+)", _text(group / "memory.stat"), re.MULTILINE
+    )
+    # Version 1 has the group's own, and the total with its children, as its use is.
+    return max(map(int, found), default=0)
+
+
+def _text(file: Path) -> str:
+    return file.read_text().strip() if file.is_file() else ""
 
 
 def findings(facts: Machine) -> Iterator[Finding]:
@@ -132,7 +156,10 @@ def findings(facts: Machine) -> Iterator[Finding]:
     yield cores(facts)
     yield memory(facts)
     found = f"{facts.disk / GIB:.1f} GiB free in {facts.folder}"
-    if facts.disk >= GIB:
+    if not facts.writable:
+        remedy = "export COURSE_HOME=FOLDER, one of your own: runs write logs and checkpoints there"
+        yield Finding("problem", "disk", f"{facts.folder} cannot be written to by you", remedy)
+    elif facts.disk >= GIB:
         yield Finding("ok", "disk", found)
     else:
         yield Finding("problem", "disk", found, "make room: runs write logs and checkpoints there")

@@ -121,8 +121,8 @@ def findings(facts: Network) -> Iterator[Finding]:
             "note",
             "proxy",
             f"{' and '.join(facts.proxies)} would take what is for this machine, too",
-            f"export no_proxy={LOOPBACK},localhost: else some browsers and tools do not reach "
-            "JupyterLab",
+            f"export no_proxy={LOOPBACK},localhost${{no_proxy:+,$no_proxy}}: else some browsers "
+            "and tools do not reach JupyterLab",
         )
 
 

@@ -18,8 +18,8 @@ ON_CPU = "every rank computes on the CPU, over gloo"
 
 # torch is asked in a process of its own: what breaks its import cannot break the doctor.
 ASK_TORCH = """
-import json, warnings
-found = {}
+import json, os, warnings
+found = {"visible": os.environ.get("CUDA_VISIBLE_DEVICES")}
 try:
     import torch
     found["torch"] = torch.__version__
@@ -180,6 +180,9 @@ def unseen(found: dict, listed: list[str]) -> Finding:
     why = next((each for each in found.get("warned", []) if "CUDA" in each), "")
     if not found.get("cuda"):
         why, remedy = "this torch is built without CUDA", "install the torch from PyPI"
+    elif not why and found.get("visible") is not None:
+        why = f"CUDA_VISIBLE_DEVICES is {found['visible']!r}"
+        remedy = "unset it, or ask the batch system for GPUs: without them ranks use the CPU"
     else:
         remedy = remedy_for(why, found)
     what = f"{len(listed)} in this machine, and torch sees none"

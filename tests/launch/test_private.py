@@ -108,3 +108,12 @@ def test_a_read_only_checkout_uses_the_cache_folder(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "access", lambda path, mode: path != places.ROOT)
     assert places.workers() == tmp_path / "distributed-course" / "workers"
     assert places.runs().stat().st_mode & 0o777 == 0o700
+
+
+def test_data_lie_in_a_read_only_checkout_if_somebody_has_put_them_there(monkeypatch, tmp_path):
+    monkeypatch.setenv("COURSE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(places, "ROOT", tmp_path)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert places.data() == tmp_path / "home" / "data"
+    (tmp_path / "data" / "MNIST").mkdir(parents=True)
+    assert places.data() == tmp_path / "data"

@@ -52,6 +52,7 @@ def test_a_healthy_machine_gives_no_note():
         ({"memory": GIB, "available": None}, "memory", "problem", "1.0 GiB", "need 2 GiB"),
         ({"memory": 4 * GIB, "available": 3 * GIB}, "memory", "note", "3.0 of 4.0", "few ranks"),
         ({"disk": GIB // 2}, "disk", "problem", "0.5 GiB free in /course", "make room"),
+        ({"writable": False}, "disk", "problem", "/course cannot be written", "COURSE_HOME"),
         ({"shared": None}, "/dev/shm", "problem", "not there", "--shm-size=1g"),
         ({"shared": 0}, "/dev/shm", "problem", "0.00 GiB", "make room"),
         ({"shared": GIB // 16}, "/dev/shm", "note", "0.06 GiB", "NCCL may want more"),
@@ -146,11 +147,12 @@ VERSION_1 = {
     ("own", "files", "limits"),
     [
         ("0::/box\n", VERSION_2, (1.5, 3000, 1200)),
+        ("0::/box/task\n", VERSION_2 | {"box/task/memory.max": "max"}, (1.5, 3000, 1200)),
         ("4:memory:/box\n2:cpu,cpuacct:/\n0::/\n", VERSION_1, (1.5, 3000, 1200)),
         ("0::/\n", {"cpu.max": "max 100000", "memory.max": "max"}, (None, None, None)),
         ("", {}, (None, None, None)),
     ],
-    ids=["version 2", "version 1", "no limit", "none"],
+    ids=["version 2", "around it", "version 1", "no limit", "none"],
 )
 def test_the_limits_of_a_control_group(tmp_path, own, files, limits):
     (tmp_path / "own").write_text(own)
