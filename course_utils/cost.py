@@ -45,8 +45,10 @@ def terms(algorithm: str, ranks: int) -> Terms:
     """What an algorithm costs on the rank that has most to do.
 
     Args:
-        algorithm: naive, tree, ring or halving_doubling, each an all-reduce; or reduce_scatter,
-            all_gather or all_to_all, each around a ring; or broadcast or reduce, along a chain.
+        algorithm: naive, tree, ring or halving_doubling, each an all-reduce; or reduce_scatter or
+            all_gather, each around a ring; or all_to_all, each part straight to its rank; or
+            broadcast or reduce, along a chain, whose pieces follow each other so closely that only
+            one link's time counts.
         ranks: N.
 
     Sources: naive by counting; ring: Patarasuk and Yuan 2009; tree and halving-doubling, also for

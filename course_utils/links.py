@@ -97,9 +97,11 @@ def run_path(
     done = Run("links", command, folder, [Rank(index, folder) for index in range(hosts)])
     log = folder.path / "hosts.log"
     orders = [str(path), str(folder.path), str(hosts), str(mbit), *map(str, arguments)]
+    start = time.monotonic()
     with log.open("w") as output, building(orders, output) as process:
         if not ended(process, timeout, done.ranks[0], told or (lambda report: None)):
             done.verdict = Verdict("hung", f"the hosts were stopped after {timeout:g} s")
+    done.seconds = time.monotonic() - start
     if done.verdict is None and process.returncode:
         done.verdict = Verdict("raised", why_it_failed(done, log))
     if not done.ok:

@@ -61,6 +61,7 @@ OPERATORS = {
     "recv_any_source_": ("recv", "tensors"),
     "isend": ("send", "tensor"),
     "irecv": ("recv", "tensor"),
+    "shard_dim_alltoall": ("all_to_all", "input"),  # DTensor's own, on GPUs
 }
 # torch.distributed's functional collectives name these two differently.
 FUNCTIONAL = {"broadcast": ("broadcast", "input"), "broadcast_": ("broadcast", "input")}
@@ -169,7 +170,7 @@ class _Counting(TorchDispatchMode):
     def __torch_dispatch__(
         self, operator: Any, types: Any, arguments: tuple = (), named: dict | None = None
     ) -> Any:
-        if operator.namespace in ("c10d", "_c10d_functional"):
+        if operator.namespace in ("c10d", "_c10d_functional", "_dtensor"):
             self._note(operator, {**_named(operator, arguments), **(named or {})})
         return operator(*arguments, **(named or {}))
 
@@ -178,7 +179,7 @@ class _Counting(TorchDispatchMode):
         name = operator._schema.name.partition("::")[2]
         known = OPERATORS | FUNCTIONAL if functional else OPERATORS
         if name not in known:
-            if name not in MOVES_NOTHING:
+            if name not in MOVES_NOTHING and operator.namespace != "_dtensor":
                 warnings.warn(f"the meter does not know {operator}: not counted", stacklevel=3)
             return
         name, measured = known[name]

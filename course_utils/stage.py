@@ -105,8 +105,9 @@ def bytes_moved(main: Step, **options: Any) -> str:
     sent, calls = last_of_each(run, "sent"), last_of_each(run, "calls")
     if not run.ok or len(sent) < main.nproc:
         return "bytes: not known, because the script did not come to its end under the meter"
+    most, number = max(zip(sent, calls, strict=True))  # of one rank
     return (
-        f"bytes: a rank sent up to {size(max(sent))} in {max(calls):,} collectives and messages, "
+        f"bytes: a rank sent up to {size(most)} in {number:,} collectives and messages, "
         "as the meter counts"
     )
 

@@ -72,7 +72,7 @@ def _panel(axes: Axes, steps: list[Step], number: int, size: float) -> None:
         axes.text(-0.2, rank + 0.5, f"rank {rank}", ha="right", va="center", fontsize=size)
         for chunk, value in enumerate(holds):
             share = parts(value) / ranks
-            look = {"facecolor": "#009E73", "alpha": 0.12 + 0.68 * (share - 1 / ranks)}
+            look = {"facecolor": "#009E73", "alpha": 0.12 + 0.68 * max(0, share - 1 / ranks)}
             axes.add_patch(Rectangle((chunk + 0.04, rank + 0.1), 0.92, 0.8, **look))
             axes.text(
                 chunk + 0.5,
