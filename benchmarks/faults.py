@@ -48,7 +48,8 @@ def outcome(peer: str, fault: str) -> dict:
         time.sleep(0.5)
         session.tidy_up()
     error = answer["error"] if answer else ""
-    names = bool(NAMES_RANK_1.search(error)) and not BLAMES_RANK_0.search(error)
+    blamed = error.rpartition("Root Cause")[2]  # torchrun's word; above it is what each rank met
+    names = bool(NAMES_RANK_1.search(blamed)) and not BLAMES_RANK_0.search(blamed)
     return {"seconds": answer and answer["seconds"], "names": names, "left": left}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from course_utils import notebooks
-from course_utils.launch import InputError, Options, Run, cards, launch_path, page
+from course_utils.launch import InputError, Options, cards, launch_path, page
 
 EXERCISES = Path(__file__).resolve().parent / "exercises"
 COLOURS = {"to do": cards.OPEN, "passed": cards.GOOD, "failed": cards.BAD}
@@ -199,8 +199,8 @@ def _show(plain: str, card: str) -> None:
 
 def probe(
     file: str | Path, nproc: int, *arguments: Any, timeout: float = 60, stall: float = 30
-) -> Run:
-    """Run a script that calls the student's worker file, on `nproc` ranks.
+) -> list[dict[str, Any]]:
+    """Run a script that calls the student's worker file, and give what it found.
 
     Args:
         file: its name in `course_utils/exercises/probes`; it imports the student's file.
@@ -209,16 +209,23 @@ def probe(
         timeout: seconds after which the answer is called wrong.
         stall: seconds without any rank computing after which it is called wrong.
 
+    Returns:
+        What the script gave to `findings.report`, rank by rank, each with its `rank`.
+
     Raises:
         NotImplementedError: the student has not begun.
-        Wrong: the run failed; with the verdict as its message.
+        Wrong: the run failed, with the verdict as its message; or it was ended too early.
     """
     path = EXERCISES / "probes" / file
     notebooks.write_missing(*notebooks.imported(path))
     run = launch_path(path, map(str, arguments), Options(nproc, timeout, stall, show=False))
-    if run.ok:
-        return run
-    if "NotImplementedError" in str(run.verdict).partition("\n")[0]:
-        raise NotImplementedError
     ranks = "1 rank" if nproc == 1 else f"{nproc} ranks"
-    raise Wrong(f"{ranks}: {run.verdict}")
+    if not run.ok:
+        # Stubs raise it bare; PyTorch raises it too, with a message.
+        if str(run.verdict).partition("\n")[0].endswith(" raised NotImplementedError"):
+            raise NotImplementedError
+        raise Wrong(f"{ranks}: {run.verdict}")
+    if any((rank.last("end") or {}).get("how") != "finished" for rank in run.ranks):
+        ended = "your file ended the script before all of it was looked at"
+        raise Wrong(f"{ranks}: {ended}", "Is there an exit() in it?")
+    return [{"rank": each["rank"], **each["finding"]} for each in run.reports if "finding" in each]

@@ -9,7 +9,7 @@ from course_utils.check import Wrong, exercise, probe
 @exercise("00.1", "which rank is it?", file="exercise_00_1.py")
 def check_00_1() -> list[str]:
     """Every process of clusters with equal and unequal nodes, and some that do not exist."""
-    for case in probe("probe_00_1.py", 1).reports:
+    for case in probe("probe_00_1.py", 1):
         _check_rank(case)
     return [
         "every rank of nodes with 2+2, 4+4, 1+3+2 and 4+2+8 ranks",
@@ -70,9 +70,9 @@ def check_00_2() -> list[str]:
     """The lists on each rank, what they were made with, and what was sent for them."""
     for ranks in (2, 3, 4, 5, 1):
         try:
-            reports = probe("probe_00_2.py", ranks, timeout=8).reports
+            reports = probe("probe_00_2.py", ranks, timeout=8)
         except Wrong as wrong:
-            raise Wrong(wrong.message, _run_hint(ranks, wrong.message)) from None
+            raise Wrong(wrong.message, wrong.hint or _run_hint(ranks, wrong.message)) from None
         for report in reports:
             _check_gathered(ranks, report)
     return [
@@ -100,7 +100,7 @@ def _check_gathered(ranks: int, found: dict[str, Any]) -> None:
         raise Wrong(f"{where} returned a {found['kind']}, expected a list of tensors", hint)
     if found["values"] != expected:
         returned = f"{where} returned {_short(found['values'])}, expected {_short(expected)}"
-        raise Wrong(returned, _gather_hint(ranks, rank, found["values"], expected))
+        raise Wrong(returned, _gather_hint(ranks, found, expected))
     if found["collectives"]:
         names = ", ".join(found["collectives"])
         raise Wrong(f"{where} used {names}", "Can you do it with send and recv alone?")
@@ -113,14 +113,20 @@ def _check_gathered(ranks: int, found: dict[str, Any]) -> None:
         raise Wrong(f"{where} has lost its own tensor: it was written over", "Receive elsewhere.")
 
 
-def _short(lists: list[list[float]]) -> str:
-    return "[" + ", ".join("[" + ", ".join(f"{v:g}" for v in each) + "]" for each in lists) + "]"
+def _short(value: Any) -> str:
+    """Nested lists of numbers, without needless digits."""
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_short, value)) + "]"
+    return f"{value:g}"
 
 
-def _gather_hint(ranks: int, rank: int, got: list[list[float]], expected: list[list[float]]) -> str:
+def _gather_hint(ranks: int, found: dict[str, Any], expected: list[list[float]]) -> str:
     """The question that fits a wrong list."""
+    rank, length, got = found["rank"], found["length"], found["values"]
     if len(got) != ranks:
         return f"{ranks} ranks, {len(got)} entries: whose is missing, or there twice?"
+    if any(shape != [length] for shape in found["shapes"]):
+        return f"Each rank gave a tensor of shape ({length},). Which shape have your entries?"
     if sorted(got) == sorted(expected):
         if ranks > 2 and got[rank] == expected[rank]:
             return "All are there, not in the order of the ranks. From whom came the first message?"
@@ -142,7 +148,7 @@ def _gather_hint(ranks: int, rank: int, got: list[list[float]], expected: list[l
 @exercise("00.3", "bus bandwidth from a measurement", file="exercise_00_3.py")
 def check_00_3() -> list[str]:
     """Every collective, several sizes and numbers of ranks, and a name with a slip in it."""
-    for case in probe("probe_00_3.py", 1).reports:
+    for case in probe("probe_00_3.py", 1):
         _check_busbw(case)
     return ["six collectives, 2, 3 and 4 ranks", "a ValueError for a name that is none of them"]
 

@@ -8,6 +8,7 @@ import torch
 
 from course_utils import notebooks, places
 from course_utils.check import Wrong, exercise, probe
+from course_utils.exercises.calls import called
 
 BLIND = "Is every step of propagate an operation on Variables? The tape sees nothing else."
 
@@ -15,7 +16,7 @@ BLIND = "Is every step of propagate an operation on Variables? The tape sees not
 @exercise("01.1", "three new operations", file="exercise_01_1.py")
 def check_01_1() -> list[str]:
     """Values, gradients and second derivatives beside torch's."""
-    for case in probe("probe_01_1.py", 1).reports:
+    for case in probe("probe_01_1.py", 1):
         _check_derivative(case, _operation_hint)
     return [
         "sigmoid, maximum and take: values, gradients and second derivatives equal torch's",
@@ -74,7 +75,7 @@ def check_01_2(my_grad: Callable) -> list[str]:
         tape.reset_tape()
         leaves = {name: tape.Variable([value], name=name) for name, value in LEAVES.items()}
         loss, desired = build(**leaves)
-        found = _gradients(my_grad, tape, describe, loss, desired)
+        found = _numbers(_gradients(my_grad, tape, describe, loss, desired))
         if not _close(found, expected):
             where = f"L = {describe}: gradients {_text(found)}, expected {_text(expected)}"
             raise Wrong(f"{where} (with a, b, c = 2, 3, 5)", question)
@@ -127,32 +128,40 @@ GRAPHS = [  # what is shown, a function that builds L and what is asked for, ans
 
 
 def _gradients(my_grad: Callable, tape: Any, describe: str, loss: Any, desired: list) -> list:
+    """What the student's function gives, once it is known to be gradients."""
     one = tape.Variable(torch.ones_like(loss.value))
-    try:
-        found = my_grad(tape.gradient_tape, loss, desired, one)
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        what = f"L = {describe}: it raised {type(error).__name__}: {error}"
+    where = f"L = {describe}: it"
+    hint = "Which entries have no gradient at their output? Pass over them."
+    found = called(where, my_grad, tape.gradient_tape, loss, desired, one, hint=hint)
+    listed = isinstance(found, (list, tuple))
+    if not listed or len(found) != len(desired):
+        got = f"{type(found).__name__} of {len(found)}" if listed else type(found).__name__
         raise Wrong(
-            what, "Which entries have no gradient at their output? Pass over them."
-        ) from None
-    if not isinstance(found, list) or len(found) != len(desired):
-        raise Wrong(
-            f"L = {describe}: it returned a {type(found).__name__}, expected a list of "
-            f"{len(desired)}: one gradient for each of desired_results",
+            f"{where} returned a {got}, expected a list of {len(desired)}: "
+            "one gradient for each of desired_results",
             "In which order does the caller expect them?",
         )
-    return [None if each is None else getattr(each, "value", each).tolist() for each in found]
+    # By their names: the student's tape.py may have been loaded at another time than ours.
+    for kind in (type(each).__name__ for each in found):
+        if kind not in ("Variable", "NoneType"):
+            raise Wrong(
+                f"{where} returned a gradient of type {kind}, expected a Variable or None",
+                "No path: None. Otherwise a Variable, so that it can be differentiated again.",
+            )
+    return list(found)
+
+
+def _numbers(gradients: list) -> list:
+    return [None if each is None else each.value.tolist() for each in gradients]
 
 
 def _check_second(my_grad: Callable, tape: Any) -> None:
     tape.reset_tape()
     a = tape.Variable([2.0], name="a")
     loss = (a * a * a).sum()
-    one = tape.Variable(torch.ones_like(loss.value))
-    (first,) = my_grad(tape.gradient_tape, loss, [a], one)
-    second = _gradients(my_grad, tape, "the gradient of (a * a * a).sum()", first.sum(), [a])
+    (first,) = _gradients(my_grad, tape, "(a * a * a).sum()", loss, [a])
+    gradient = "the gradient of (a * a * a).sum()"
+    second = _numbers(_gradients(my_grad, tape, gradient, first.sum(), [a]))
     if not _close(second, [[12.0]]):
         found = f"L = (a * a * a).sum() at a = 2: the second derivative is {_text(second[0])}"
         raise Wrong(f"{found}, expected [12]", "Did you add Variables, or values?")
@@ -161,7 +170,7 @@ def _check_second(my_grad: Callable, tape: Any) -> None:
 @exercise("01.3", "curvature without the matrix", file="exercise_01_3.py")
 def check_01_3() -> list[str]:
     """The product, how often f was called, and how the tape grew with n."""
-    cases = probe("probe_01_3.py", 1).reports
+    cases = probe("probe_01_3.py", 1)
     for case in cases:
         _check_product(case)
     small, large = (case["entries"] for case in cases[:2])
@@ -189,6 +198,11 @@ def _check_product(case: dict[str, Any]) -> None:
             f"{where}: f was called {case['calls']} times, expected once",
             "No differences and no second graph: what did the first gradient leave on the tape?",
         )
+    if not isinstance(case["answer"], list) or len(case["answer"]) != case["n"]:
+        raise Wrong(
+            f"{where}: the product is {_text(case['answer'])}, expected {case['n']} numbers",
+            "H v is the gradient of a number. Of which?",
+        )
     if not _close(case["answer"], case["expected"]):
         found = f"{where}: the product is {_text(case['answer'][:3])}"
         hints = {
@@ -208,7 +222,7 @@ def check_01_4() -> list[str]:
     answer = (places.workers() / "exercise_01_4.py").read_text(encoding="utf-8")
     if answer == notebooks.sources()["exercise_01_4.py"]:
         raise NotImplementedError
-    for case in probe("probe_01_4.py", 1).reports:
+    for case in probe("probe_01_4.py", 1):
         _check_derivative(case, _mend_hint)
     return ["leaky_relu, log_softmax and rms_norm: values, gradients, second derivatives right"]
 

@@ -22,11 +22,13 @@ def check_02_1(scatter: Callable[[Tensor, int], Any]) -> list[str]:
         for count in COUNTS:
             _check_parts(scatter, torch.arange(rows), count)
     image = torch.arange(30.0).view(5, 3, 2)
-    _check_parts(scatter, image, 4)
+    for count in (4, 7):
+        _check_parts(scatter, image, count)
     _check_flow(scatter)
     return [
         f"batches of 0 to 13 rows on {', '.join(map(str, COUNTS))} devices: all rows, in order",
-        "sizes that differ by at most 1, the larger first; empty parts where rows are few",
+        "sizes that differ by at most 1, the larger first; empty parts of the batch's shape and "
+        "dtype where rows are few",
         "gradients flow back to the batch",
     ]
 
@@ -47,7 +49,11 @@ def _check_parts(scatter: Callable[[Tensor, int], Any], batch: Tensor, count: in
         )
     if any(part.shape[1:] != batch.shape[1:] for part in parts):
         shapes = [tuple(part.shape) for part in parts]
-        raise Wrong(f"{call} gave the shapes {shapes}", "Only the first dimension is cut.")
+        hint = "Only the first dimension is cut, for an empty part too."
+        raise Wrong(f"{call} gave the shapes {shapes}", hint)
+    if other := {part.dtype for part in parts} - {batch.dtype}:
+        hint = "Of what is a part made, an empty one too?"
+        raise Wrong(f"{call} gave parts of {other.pop()}, expected {batch.dtype}", hint)
     if not torch.equal(torch.cat(list(parts)), batch):
         found = [part.tolist() for part in parts] if batch.dim() == 1 else "rows in another order"
         raise Wrong(f"{call} gave {found}", "In which order do the rows come back from gather?")
@@ -153,11 +159,11 @@ def _mean_hint(found: Tensor, values: list[Tensor], rows: list[int]) -> str:
 @exercise("02.3", "bound the staleness", file="exercise_02_3.py")
 def check_02_3() -> list[str]:
     """Who may start, in trainings played through; then a real server behind the gate."""
-    for case in probe("probe_02_3.py", 1).reports:
+    for case in probe("probe_02_3.py", 1):
         _check_answer(**{key: value for key, value in case.items() if key != "rank"})
     notebooks.write_missing("parameter_server.py")
     for bound in (0, 2):
-        (case,) = probe("probe_02_3_served.py", 4, bound, timeout=60).reports
+        (case,) = probe("probe_02_3_served.py", 4, bound, timeout=60)
         _check_served(case["bound"], case["steps"], case["staleness"])
     return [
         "bounds of 0, 1 and 3, played through: nobody is more than the bound ahead",

@@ -16,14 +16,20 @@ PROVEN = "1 to 5 ranks, 0 to 13 values: every value right, also where N does not
 def check_04_1() -> list[str]:
     """The finished chunk of each rank, and every message sent for it."""
     _check_on_all_ranks("reduce_scatter", messages=1)
-    return [PROVEN, "N - 1 messages a rank, none larger than a chunk, and no collective"]
+    return [
+        PROVEN,
+        "N - 1 messages a rank to one neighbour, none larger than a chunk, and no collective",
+    ]
 
 
 @exercise("04.2", "ring all-gather", file="exercise_04_2.py")
 def check_04_2() -> list[str]:
     """The whole tensor on each rank, and every message sent for it."""
     _check_on_all_ranks("all_gather", messages=1)
-    return [PROVEN, "N - 1 messages a rank, none larger than a chunk, and no collective"]
+    return [
+        PROVEN,
+        "N - 1 messages a rank to one neighbour, none larger than a chunk, and no collective",
+    ]
 
 
 @exercise("04.4", "a ring that deadlocks", file="exercise_04_4.py")
@@ -42,9 +48,9 @@ def _check_on_all_ranks(task: str, messages: int) -> None:
     """
     for ranks in RANKS:
         try:
-            reports = probe("probe_04_ring.py", ranks, task, timeout=60, stall=4).reports
+            reports = probe("probe_04_ring.py", ranks, task, timeout=60, stall=4)
         except Wrong as wrong:
-            raise Wrong(wrong.message, _run_hint(ranks, wrong.message)) from None
+            raise Wrong(wrong.message, wrong.hint or _run_hint(ranks, wrong.message)) from None
         for report in reports:
             _check_values(task, ranks, report)
             _check_messages(ranks, report, messages * (ranks - 1))
@@ -131,6 +137,9 @@ def _check_messages(ranks: int, report: dict[str, Any], allowed: int) -> None:
             f"{where} sent {len(report['messages'])} messages, allowed are {allowed}",
             "How many steps does a chunk need to have been everywhere?",
         )
+    if len(report["receivers"]) > 1:
+        to = ", ".join(map(str, report["receivers"]))
+        raise Wrong(f"{where} sent to ranks {to}", "In a ring each rank has one receiver. Which?")
 
 
 @exercise("04.3", "predict time and bytes")

@@ -17,10 +17,10 @@ BY_CHANCE = (
 def check_06_1() -> list[str]:
     """Values and gradients on all ranks and on smaller groups, and what each pass sends."""
     for ranks in (2, 3, 4):
-        for case in probe("probe_06_1.py", ranks).reports:
+        for case in probe("probe_06_1.py", ranks):
             _check_pair(ranks, **case)
     return [
-        "2, 3 and 4 ranks, and smaller groups: values and gradients",
+        "2, 3 and 4 ranks, and smaller groups: values and gradients, also where x is used beside f",
         "f sends nothing forward, g nothing backward; neither changes what it is given",
     ]
 
@@ -34,17 +34,22 @@ def _check_pair(
     y: list,
     gradient: list,
     changed: bool,
+    beside: bool,
 ) -> None:
     where = f"{ranks} ranks"
     if len(members) < ranks:
         where += f", a group of ranks {members}"
     where += f": {name} on rank {rank}"
+    if beside:
+        where += ", x used beside it"
     _compare(f"{where} gave", found["y"], y, _pair_hint(name, ranks, members, found["y"], y))
     if changed:
         hint = "Somebody may still need x: into whose memory does the sum go?"
         raise Wrong(f"{where} changed the x that it was given", hint)
     got = found["gradients"]["x"]
     hint = _gradient_hint(name, len(members), got, gradient)
+    if beside:
+        hint = "What came past f is not f's. What does its backward touch, and in whose memory?"
     _compare(f"{where} gave the gradient", got, gradient, hint)
     sent: tuple[list, list] = ([], ["all_reduce"]) if name == "f" else (["all_reduce"], [])
     _check_calls(where, found, *sent, alone=len(members) == 1)
@@ -77,7 +82,7 @@ def _gradient_hint(name: str, ranks: int, got: Any, wanted: list) -> str:
 def check_06_2() -> list[str]:
     """Outputs and gradients beside the whole layer, and what each pass sends."""
     for ranks in (2, 3, 4):
-        for case in probe("probe_06_2.py", ranks).reports:
+        for case in probe("probe_06_2.py", ranks):
             _check_column(ranks, **case)
     return [
         "2, 3 and 4 ranks: outputs, and gradients of x, weight and bias, with and without gather",
@@ -109,7 +114,7 @@ def _column_hint(gather: bool, got: Any, y: list) -> str:
 def check_06_3() -> list[str]:
     """Outputs and gradients beside the whole layer, and what each pass sends."""
     for ranks in (2, 3, 4):
-        for case in probe("probe_06_3.py", ranks).reports:
+        for case in probe("probe_06_3.py", ranks):
             _check_row(ranks, **case)
     return [
         "2, 3 and 4 ranks: outputs, and gradients of x, weight and bias, x cut and whole",
@@ -152,7 +157,7 @@ def _bias_hint(ranks: int, got: Any, wanted: list) -> str:
 def check_06_4() -> list[str]:
     """Losses and gradients beside those of all logits, large ones too, and what is sent."""
     for ranks in (2, 3, 4):
-        for case in probe("probe_06_4.py", ranks).reports:
+        for case in probe("probe_06_4.py", ranks):
             _check_loss(ranks, **case)
     return [
         "2, 3 and 4 ranks: each token's loss and the gradient of each logit, also of large ones",
@@ -197,9 +202,11 @@ def _check_calls(
         raise Wrong(f"{where} has the right values, by chance", BY_CHANCE)
     for when, allowed in (("forward", forward), ("backward", backward)):
         if found[when] != allowed and not (alone and not found[when]):
-            asked = f"expected {', '.join(allowed) or 'nothing'}"
-            hint = "The values are right. Which of the messages could be spared?"
-            raise Wrong(f"{where} called {_names(found[when])} {when}, {asked}", hint)
+            question = "Which collective does just this?"
+            if len(found[when]) > len(allowed):
+                question = "Which of the messages could be spared?"
+            said = f"{where} called {_names(found[when])} {when}, expected {_names(allowed)}"
+            raise Wrong(said, f"The values are right. {question}")
 
 
 def _cut_hint(name: str, ranks: int, got: Any, wanted: list) -> str:

@@ -12,15 +12,15 @@ MOST_COLLECTIVES, MOST_BYTES = 2, 32
 @exercise("07.1", "causal mask", file="exercise_07_1.py")
 def check_07_1() -> list[str]:
     """Rows as they should be, for several lengths and windows."""
-    for case in probe("probe_07_1.py", 1).reports:
-        _check_mask(**{name: case[name] for name in ("length", "window", "kind", "rows")})
+    for case in probe("probe_07_1.py", 1):
+        _check_mask(**{name: case[name] for name in ("length", "window", "kind", "shape", "rows")})
     return [
         "no position looks ahead, each looks at itself and at all before it: lengths 1, 3, 5",
         "with a window of w each looks at the last w positions: w = 1, 2, 3 and beyond the length",
     ]
 
 
-def _check_mask(length: int, window: int | None, kind: str, rows: Any) -> None:
+def _check_mask(length: int, window: int | None, kind: str, shape: list[int], rows: Any) -> None:
     call = f"causal_mask({length})" if window is None else f"causal_mask({length}, window={window})"
     if kind != "Tensor of bool":
         raise Wrong(
@@ -28,8 +28,9 @@ def _check_mask(length: int, window: int | None, kind: str, rows: Any) -> None:
             "Attention asks of every pair: may t look at s? Which dtype answers yes or no?",
         )
     expected = [[0 <= t - s < (window or length) for s in range(length)] for t in range(length)]
-    if [len(row) if isinstance(row, list) else None for row in rows or [None]] != [length] * length:
-        raise Wrong(f"{call} has the wrong shape, expected ({length}, {length})", "A row for each?")
+    if shape != [length, length]:
+        found = f"{call} has the wrong shape {tuple(shape)}, expected {(length, length)}"
+        raise Wrong(found, "A row for each position, and what it may look at: how many dimensions?")
     for t, (row, wanted) in enumerate(zip(rows, expected, strict=True)):
         if row != wanted:
             s = next(s for s in range(length) if row[s] != wanted[s])
@@ -59,10 +60,10 @@ def check_07_2() -> list[str]:
     """The value on each rank, and what was sent for it, with shares that differ."""
     for ranks in (1, 2, 3, 4):
         try:
-            reports = probe("probe_07_2.py", ranks, timeout=20).reports
+            reports = probe("probe_07_2.py", ranks, timeout=20)
         except Wrong as wrong:
             question = "Does every rank come to each collective, one with an empty share too?"
-            raise Wrong(wrong.message, question if ranks > 2 else "") from None
+            raise Wrong(wrong.message, wrong.hint or question * (ranks > 2)) from None
         for report in reports:
             _check_perplexity(ranks, **report)
     return [

@@ -1,7 +1,10 @@
-"""Plausible wrong answers to the exercises of notebook 00, and what each must be told.
+"""Plausible wrong answers to the exercises 00.1 and 00.3, and what each must be told.
 
-For each exercise a list of (what is wrong, the answer's source, a part of the message).
+For each exercise a list of (what is wrong, the answer's source, a part of the message), and
+in `RIGHT` of (what is other than in the solution, the answer's source).
 """
+
+from course_utils.check import find
 
 _RANK = """
 def global_rank(node_rank, local_rank, ranks_on_node):
@@ -12,18 +15,6 @@ _CHECKED = """
 def global_rank(node_rank, local_rank, ranks_on_node):
     if not 0 <= node_rank < len(ranks_on_node) or not 0 <= local_rank < ranks_on_node[node_rank]:
         raise ValueError("no such process")
-    {body}
-"""
-
-_GATHER = """
-import torch
-import torch.distributed as dist
-
-def all_gather(tensor):
-    rank, world = dist.get_rank(), dist.get_world_size()
-    right, left = (rank + 1) % world, (rank - 1) % world
-    found = [torch.empty_like(tensor) for _ in range(world)]
-    found[rank].copy_(tensor)
     {body}
 """
 
@@ -46,38 +37,16 @@ def _checked(body: str) -> str:
     return _CHECKED.format(body=body)
 
 
-def _gather(*lines: str) -> str:
-    return _GATHER.format(body="\n    ".join(lines))
-
-
-def _ring(held: str, coming: str, *then: str) -> str:
-    """A ring that passes on `held` and receives `coming` in each of its steps."""
-    return _gather(
-        "for step in range(world - 1):",
-        f"    held, coming = {held}, {coming}",
-        "    request = dist.isend(found[held], right)",
-        "    dist.recv(found[coming], left)",
-        "    request.wait()",
-        *then,
-        "return found",
-    )
-
-
-def _direct(returned: str) -> str:
-    """Everyone sends to everyone, rightly, and then returns something else."""
-    return _gather(
-        "for other in range(world):",
-        "    if other == rank: continue",
-        "    request = dist.isend(tensor, other)",
-        "    dist.recv(found[other], other)",
-        "    request.wait()",
-        f"return {returned}",
-    )
-
-
 def _busbw(*lines: str) -> str:
     return _BUSBW.format(body="\n    ".join(lines))
 
+
+_REPORT = """
+from course_utils.worker import report
+report(cluster=[2, 2], value=3)
+"""
+
+RIGHT = {"00.1": [("it reports values of its own", find("00.1").solution + _REPORT)]}
 
 MUTANTS = {
     "00.1": [
@@ -134,120 +103,11 @@ MUTANTS = {
             ),
             "changed the list it was given",
         ),
-    ],
-    "00.2": [
+        ("a typo", _checked("return sum(nodes[:node_rank])"), "name 'nodes' is not defined"),
         (
-            "everyone sends first",
-            _gather(
-                "for other in range(world):",
-                "    if other != rank: dist.send(tensor, other)",
-                "for other in range(world):",
-                "    if other != rank: dist.recv(found[other], other)",
-                "return found",
-            ),
-            "Who receives while everyone sends?",
-        ),
-        (
-            "torch's own",
-            _gather("dist.all_gather(found, tensor)", "return found"),
-            "Can you do it with send and recv alone?",
-        ),
-        (
-            "in the order of arrival",
-            _gather(
-                "found = [tensor.clone()]",
-                "for step in range(world - 1):",
-                "    box = torch.empty_like(tensor)",
-                "    request = dist.isend(found[-1], right)",
-                "    dist.recv(box, left)",
-                "    request.wait()",
-                "    found.append(box)",
-                "return found",
-            ),
-            "entry r should be rank r's",
-        ),
-        (
-            "filed under the wrong rank",
-            _ring("(rank - step) % world", "(rank + step + 1) % world"),
-            "What does a rank pass on in the second step",
-        ),
-        (
-            "its own, again and again",
-            _ring("rank", "(rank - step - 1) % world"),
-            "Do they share one tensor, or one sender?",
-        ),
-        (
-            "one box for all",
-            _gather(
-                "box = torch.empty_like(tensor)",
-                "held = tensor.clone()",
-                "for step in range(world - 1):",
-                "    request = dist.isend(held, right)",
-                "    dist.recv(box, left)",
-                "    request.wait()",
-                "    held = box.clone()",
-                "    found[(rank - step - 1) % world] = box",
-                "return found",
-            ),
-            "Do they share one tensor, or one sender?",
-        ),
-        (
-            "on rank 0 only",
-            _gather(
-                "if rank:",
-                "    dist.send(tensor, 0)",
-                "    return None",
-                "for other in range(1, world): dist.recv(found[other], other)",
-                "return found",
-            ),
-            "rank 1 returned a NoneType",
-        ),
-        (
-            "everything through rank 0",
-            _gather(
-                "if rank == 0:",
-                "    for other in range(1, world): dist.recv(found[other], other)",
-                "    for other in range(1, world): dist.send(torch.stack(found), other)",
-                "    return found",
-                "whole = torch.stack(found)",
-                "dist.send(tensor, 0)",
-                "dist.recv(whole, 0)",
-                "return list(whole)",
-            ),
-            "Is one rank doing everybody's work?",
-        ),
-        (
-            "a tensor",
-            _direct("torch.stack(found)"),
-            "returned a Tensor, expected a list of tensors",
-        ),
-        (
-            "one is missing",
-            _direct("[each for r, each in enumerate(found) if r != rank]"),
-            "whose is missing, or there twice?",
-        ),
-        (
-            "its own tensor is lost",
-            _gather(
-                "for step in range(world - 1):",
-                "    request = dist.isend(tensor.clone(), right)",
-                "    dist.recv(tensor, left)",
-                "    request.wait()",
-                "    found[(rank - step - 1) % world] = tensor.clone()",
-                "return found",
-            ),
-            "has lost its own tensor",
-        ),
-        (
-            "alone it sends to itself",
-            _gather(
-                "for step in range(max(1, world - 1)):",
-                "    request = dist.isend(found[(rank - step) % world], right)",
-                "    dist.recv(found[(rank - step - 1) % world], left)",
-                "    request.wait()",
-                "return found",
-            ),
-            "A rank alone has all there is",
+            "an error of another kind",
+            _rank("raise NotImplementedError('only for equal nodes')"),
+            "workers/exercise_00_1.py, line 3",
         ),
     ],
     "00.3": [
@@ -292,5 +152,6 @@ MUTANTS = {
             _busbw("return size / seconds * factors[collective]"),
             "raised KeyError, expected a ValueError",
         ),
+        ("a typo", _busbw("return size / t * factors[collective]"), "name 't' is not defined"),
     ],
 }

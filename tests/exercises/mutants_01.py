@@ -1,6 +1,7 @@
 """Plausible wrong answers to the exercises of notebook 01, and what each must be told.
 
-For each exercise a list of (what is wrong, the answer's source, a part of the message).
+For each exercise a list of (what is wrong, the answer's source, a part of the message), and
+in `RIGHT` of (what is other than in the solution, the answer's source).
 """
 
 from course_utils.check import find
@@ -69,6 +70,16 @@ def _own_norm(gradient: str) -> tuple[str, ...]:
 
 _FIRST = "(g,) = grad(f(x), [x])"
 
+_REPORT = """
+from course_utils.worker import report
+report(case="mixed", loss=0.5)
+"""
+
+RIGHT = {
+    "01.1": [("it reports values of its own", find("01.1").solution + _REPORT)],
+    "01.2": [("a tuple", _grad(answer="tuple(dL_d.get(x.name) for x in desired_results)"))],
+}
+
 MUTANTS = {
     "01.1": [
         (
@@ -135,19 +146,16 @@ MUTANTS = {
             _changed("01.1", ("Variable(chosen) @ x", "(Variable(chosen)[0] @ x)")),
             "not subscriptable",
         ),
+        (
+            "whole numbers, which torch refuses",
+            _changed("01.1", ("x.value.sigmoid()", "x.value.long().softmax(0)")),
+            "not implemented for 'Long'",
+        ),
     ],
     "01.2": [
         ("the last use wins", _grad(add="dL_d[name] = dL_dinput"), "of the other uses?"),
-        (
-            "the first use wins",
-            _grad(add="dL_d.setdefault(name, dL_dinput)"),
-            "of the other uses?",
-        ),
-        (
-            "forwards",
-            _grad(order="list(gradient_tape)"),
-            "From which end",
-        ),
+        ("the first use wins", _grad(add="dL_d.setdefault(name, dL_dinput)"), "of the other uses?"),
+        ("forwards", _grad(order="list(gradient_tape)"), "From which end"),
         ("nothing skipped", _grad(skip="False"), "Pass over them"),
         (
             "zero where there is no path",
@@ -171,9 +179,26 @@ MUTANTS = {
             "Did you add Variables, or values?",
         ),
         ("all gradients", _grad(answer="dL_d"), "expected a list of 2"),
-        ("one gradient too few", _grad(answer="list(dL_d.values())[1:2]"), "expected a list"),
+        ("one gradient too few", _grad(answer="list(dL_d.values())[1:2]"), "a list of 1, expected"),
+        ("no answer", _grad(answer="None"), "a NoneType, expected a list of 2"),
+        (
+            "the number 0 where there is no path",
+            _grad(answer="[dL_d.get(x.name, 0) for x in desired_results]"),
+            "a gradient of type int, expected a Variable or None",
+        ),
+        (
+            "tensors",
+            _grad(answer="[dL_d[x.name].value for x in desired_results]"),
+            "so that it can be differentiated again",
+        ),
+        (
+            "whole numbers, which torch refuses",
+            _grad(answer="[one.value.long().softmax(0)]"),
+            "not implemented for 'Long'",
+        ),
     ],
     "01.3": [
+        ("the number", _hvp(_FIRST, "return (g * v).sum().value"), "expected 3 numbers"),
         ("the gradient", _hvp(_FIRST, "return g.value"), "That is the gradient. One"),
         ("gradient times v", _hvp(_FIRST, "return g.value * v"), "times v, number by number"),
         (

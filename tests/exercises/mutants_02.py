@@ -119,6 +119,19 @@ MUTANTS = {
             "gave the shapes",
         ),
         (
+            "an empty part of nothing",
+            _scatter("return [p if len(p) else torch.empty(0) for p in batch.tensor_split(count)]"),
+            "gave parts of torch.float32, expected torch.int64",
+        ),
+        (
+            "an empty part without columns",
+            _scatter(
+                "parts = batch.tensor_split(count)",
+                "return [p if len(p) else batch.new_empty(0) for p in parts]",
+            ),
+            "for an empty part too",
+        ),
+        (
             "a tensor",
             _scatter("return batch.repeat(count, 1)"),
             "returned a Tensor, expected a list",

@@ -1,6 +1,7 @@
 """Plausible wrong answers to exercises 05.3 and 05.4 of notebook 05, and what each must be told.
 
-For each exercise a list of (what is wrong, the answer's source, a part of the message).
+For each exercise a list of (what is wrong, the answer's source, a part of the message);
+in `RIGHT` of (what is other than in the solution, the answer's source).
 """
 
 _MEAN = """
@@ -35,6 +36,31 @@ def _norm(*lines: str) -> str:
 
 
 _WEIGHTED = "weighted = gradient * (rows / total.item())"
+
+RIGHT = {
+    "05.3": [
+        (
+            "a rank alone sends nothing",
+            _mean(
+                "if ranks == 1: return gradient.clone()",
+                "dist.all_reduce(total)",
+                _WEIGHTED,
+                "dist.reduce_scatter_tensor(shard, weighted)",
+                "return shard",
+            ),
+        )
+    ],
+    "05.4": [
+        (
+            "a rank alone sends nothing",
+            _norm(
+                "for s in here: total += s.double().square().sum()",
+                "if dist.get_world_size() > 1: dist.all_reduce(total)",
+                "return total.sqrt().item()",
+            ),
+        )
+    ],
+}
 
 MUTANTS = {
     "05.3": [

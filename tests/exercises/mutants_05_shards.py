@@ -1,6 +1,7 @@
 """Plausible wrong answers to exercises 05.1 and 05.2 of notebook 05, and what each must be told.
 
-For each exercise a list of (what is wrong, the answer's source, a part of the message).
+For each exercise a list of (what is wrong, the answer's source, a part of the message);
+in `RIGHT` of (what is other than in the solution, the answer's source).
 """
 
 _SHARD = """
@@ -47,6 +48,19 @@ def _unshard(*lines: str) -> str:
 def _bytes(*lines: str) -> str:
     return _BYTES.format(body="\n    ".join(lines))
 
+
+RIGHT = {
+    "05.1": [
+        (
+            "a rank alone sends nothing",
+            _unshard(*_RIGHT_UNSHARD).replace(
+                "    dist.all_gather_into_tensor(whole, part)",
+                "    if ranks == 1:\n        whole = part\n"
+                "    else:\n        dist.all_gather_into_tensor(whole, part)",
+            ),
+        )
+    ]
+}
 
 MUTANTS = {
     "05.1": [

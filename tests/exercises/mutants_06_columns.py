@@ -136,6 +136,22 @@ MUTANTS = {
             _pair("return Reduce.apply(x, group)", "return total(x.detach(), group)"),
             "No gradient came through",
         ),
+        (
+            "f as a hook on x",
+            _pair(
+                "return Copy.apply(x, group)",
+                "x.register_hook(lambda gradient: total(gradient, group))\n    return x",
+            ),
+            "What came past f is not f's",
+        ),
+        (
+            "f sums in the memory of its gradient",
+            _pair(
+                "return total(gradient, ctx.group), None",
+                "dist.all_reduce(gradient, group=ctx.group)\n        return gradient, None",
+            ),
+            "in whose memory?",
+        ),
     ],
     "06.2": [
         (
@@ -214,6 +230,17 @@ MUTANTS = {
                 "return gather_from_group(y) if gather else y",
             ),
             "could be spared",
+        ),
+        (
+            "zeros where the others are, and the sum",
+            _column(
+                "y = linear(copy_to_group(x), weight, bias)",
+                "if not gather: return y",
+                "before = dist.get_rank() * y.size(1)",
+                "after = (dist.get_world_size() - 1) * y.size(1) - before",
+                "return reduce_from_group(torch.nn.functional.pad(y, (before, after)))",
+            ),
+            "Which collective does just this?",
         ),
     ],
 }

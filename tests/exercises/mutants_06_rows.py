@@ -89,6 +89,14 @@ MUTANTS = {
             _row("return copy_to_group(reduce_from_group(linear(part, weight))) + bias"),
             "yours adds them up",
         ),
+        (
+            "f, then a chunk",
+            _row(
+                "part = x if cut else copy_to_group(x).chunk(ranks, -1)[rank]",
+                "return reduce_from_group(linear(part, weight)) + bias",
+            ),
+            "Which collective does just this?",
+        ),
     ],
     "06.4": [
         (

@@ -42,6 +42,7 @@ MUTANTS = {
         ("no mask", _mask("return torch.ones(length, length, dtype=bool)"), "one after it"),
         ("numbers", _mask("return (back >= 0).float()"), "a Tensor of float32, expected a"),
         ("a row only", _mask("return torch.ones(length, dtype=torch.bool)"), "wrong shape"),
+        ("for a batch", _mask("return (back >= 0)[None]"), "wrong shape (1, 1, 1), expected"),
         ("window ignored", _mask("return back >= 0"), "window=1): row 1 is [1 1 0]"),
         (
             "window one too wide",

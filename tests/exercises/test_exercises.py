@@ -94,6 +94,14 @@ def test_an_answer_that_does_not_run_is_failed_with_its_line(number):
     assert f"workers/{find(number).file}, line 2" in str(result(number))
 
 
+@pytest.mark.parametrize("number", [number for number in MUTANTS if find(number).file])
+def test_an_answer_that_ends_the_script_is_failed(number):
+    answer_with(number, find(number).solution + "\nexit()\n")
+    found = result(number)
+    assert found.state == "failed", str(found)
+    assert "Is there an exit() in it?" in str(found)
+
+
 def test_every_exercise_of_the_course_is_tested():
     for path in (Path(places.ROOT) / "course_utils" / "exercises").glob("nb*.py"):
         import_module(f"course_utils.exercises.{path.stem}")

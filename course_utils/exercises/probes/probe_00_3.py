@@ -2,18 +2,16 @@
 
 from exercise_00_3 import busbw
 
-from course_utils.worker import report
+from course_utils.exercises.findings import report
 
 COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce")
 
 
 def answer(*measurement: object) -> dict[str, object]:
-    """What the student's function says, or the type of error it raises."""
+    """What the student's function says, or the type of error with which it refuses."""
     try:
         value = busbw(*measurement)
-    except NotImplementedError:
-        raise
-    except Exception as error:
+    except (ValueError, LookupError, AssertionError) as error:  # the rest is shown with its line
         return {"error": type(error).__name__}
     number = isinstance(value, (int, float))
     return {"value": float(value) if number else None, "kind": type(value).__name__}

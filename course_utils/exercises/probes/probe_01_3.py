@@ -4,7 +4,7 @@ import tape
 import torch
 from exercise_01_3 import hvp
 
-from course_utils.worker import report
+from course_utils.exercises.findings import report
 
 
 def mixed(x):

@@ -4,7 +4,7 @@ import random
 
 from exercise_02_3 import StalenessBound
 
-from course_utils.worker import report
+from course_utils.exercises.findings import report
 
 WORKERS = (1, 2, 3)
 

@@ -4,8 +4,9 @@ import torch
 from exercise_03_4 import accuracy
 from torch.utils.data import DistributedSampler
 
+from course_utils.exercises.findings import report
 from course_utils.meter import meter
-from course_utils.worker import device, init, report
+from course_utils.worker import device, init
 
 init()
 for size in (11, 8, 3, 1):

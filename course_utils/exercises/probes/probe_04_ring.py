@@ -5,9 +5,11 @@ from importlib import import_module
 
 import torch
 import torch.distributed as dist
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from course_utils.exercises.findings import report
 from course_utils.meter import meter
-from course_utils.worker import device, init, report
+from course_utils.worker import device, init
 
 TASKS = {
     "reduce_scatter": ("exercise_04_1", "ring_reduce_scatter"),
@@ -15,6 +17,19 @@ TASKS = {
     "all_reduce": ("exercise_04_4", "ring_all_reduce"),
 }
 NOT_YET = -1.0
+
+
+class Receivers(TorchDispatchMode):
+    """Notes the ranks to which this one sends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ranks: set[int] = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func is torch.ops.c10d.send.default:
+            self.ranks.add(args[2])  # tensors, group, rank, tag
+        return func(*args, **(kwargs or {}))
 
 
 def brought(task: str, length: int) -> torch.Tensor:
@@ -31,9 +46,9 @@ def brought(task: str, length: int) -> torch.Tensor:
 
 
 def measure(task: str, function: object, length: int) -> None:
-    """Report what the function makes of a tensor, and the sizes of the messages it sends."""
+    """Report what the function makes of a tensor, and the sizes and receivers of its messages."""
     tensor = brought(task, length).to(device())
-    with meter() as moved:
+    with Receivers() as receivers, meter() as moved:
         answer = function(tensor)
     result = answer if task == "reduce_scatter" else tensor
     report(
@@ -41,6 +56,7 @@ def measure(task: str, function: object, length: int) -> None:
         kind=type(answer).__name__,
         values=result.flatten().tolist() if isinstance(result, torch.Tensor) else None,
         messages=[call.bytes // 4 for call in moved.calls if call.name == "send"],
+        receivers=sorted(receivers.ranks),
         collectives=sorted(moved.collectives),
     )
 

@@ -6,8 +6,9 @@ import torch
 import torch.distributed as dist
 from exercise_05_1 import shard, unshard
 
+from course_utils.exercises.findings import report
 from course_utils.meter import meter
-from course_utils.worker import device, init, report
+from course_utils.worker import device, init
 
 CASES = [
     [(2, 2), (3,)],

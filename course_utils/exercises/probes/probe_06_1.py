@@ -7,7 +7,8 @@ import torch.distributed as dist
 from exercise_06_1 import f, g
 
 from course_utils.exercises.cut_layers import measure
-from course_utils.worker import device, init, report
+from course_utils.exercises.findings import report
+from course_utils.worker import device, init
 
 init()
 rank, world = dist.get_rank(), dist.get_world_size()
@@ -16,8 +17,10 @@ groups = {tuple(members): dist.new_group(members) for members in (first, rest) i
 own = first if rank < 2 else rest
 
 
-def probe(name: str, function: Callable, members: list[int], group: object) -> None:
-    """Report what `function` does within `members`, and what it should do."""
+def probe(
+    name: str, function: Callable, members: list[int], group: object, beside: bool = False
+) -> None:
+    """Report what `function` does and should do within `members`; `beside`: x is used there too."""
     values = [[1.0, 2.0] if name == "f" else [1.0 + r, 10.0 * r] for r in range(world)]
     gradients = [[1.0 + 10.0 * r] * 2 for r in range(world)] if name == "f" else [[3.0] * 2] * world
     x = torch.tensor([values[rank]], device=device())  # (1, 2)
@@ -26,17 +29,24 @@ def probe(name: str, function: Callable, members: list[int], group: object) -> N
 
     def call(leaf: torch.Tensor) -> torch.Tensor:
         kept.append(leaf * 1)  # not a leaf, as in a model
-        return function(kept[0], group)
+        y = function(kept[0], group)
+        if beside and isinstance(y, torch.Tensor):
+            y = y + (kept[0] - kept[0].detach())  # adds 0, and a gradient that is not f's
+        return y
 
     found = measure(call, {"x": x}, factors)
     total = [sum((gradients if name == "f" else values)[r][i] for r in members) for i in range(2)]
+    gradient = total if name == "f" else gradients[rank]
+    if beside:
+        gradient = [a + b for a, b in zip(gradient, gradients[rank], strict=True)]
     report(
         name=name,
         members=members,
         found=found,
         y=[values[rank] if name == "f" else total],
-        gradient=[total if name == "f" else gradients[rank]],
+        gradient=[gradient],
         changed=not torch.equal(kept[0], x),
+        beside=beside,
     )
 
 
@@ -44,3 +54,4 @@ for name, function in (("g", g), ("f", f)):
     probe(name, function, list(range(world)), None)
     if world > 2:
         probe(name, function, own, groups[tuple(own)])
+probe("f", f, list(range(world)), None, beside=True)

@@ -2,10 +2,11 @@
 
 from exercise_07_1 import causal_mask
 
-from course_utils.worker import report
+from course_utils.exercises.findings import report
 
 for length, window in [(1, None), (3, None), (5, None), (3, 1), (5, 2), (5, 3), (3, 7)]:
     mask = causal_mask(length) if window is None else causal_mask(length, window)
     kind = f"{type(mask).__name__} of {getattr(mask, 'dtype', '?')}".replace("torch.", "")
     rows = mask.tolist() if hasattr(mask, "tolist") else None
-    report(length=length, window=window, kind=kind, rows=rows)
+    shape = list(getattr(mask, "shape", []))
+    report(length=length, window=window, kind=kind, shape=shape, rows=rows)

@@ -1,31 +1,6 @@
-"""Plausible wrong answers to the exercises of notebook 03, and what each must be told.
+"""Plausible wrong answers to exercises 03.3 and 03.4 of notebook 03, and what each must be told.
 
 For each exercise a list of (what is wrong, the answer's source, a part of the message).
-"""
-
-_BUCKETS = """
-def my_buckets(sizes, cap, first_cap):
-    buckets, room = [], 0
-    for place in {order}:
-        if {close}:
-            room = {room}
-            buckets.append([])
-        buckets[-1].append(place)
-        room -= sizes[place]
-    return {result}
-"""
-
-_HOOK = """
-import torch
-import torch.distributed as dist
-
-def average_gradients(module):
-    world = dist.get_world_size()
-    def average(parameter):
-        {body}
-    for parameter in {parameters}:
-        if {trained}:
-            parameter.register_post_accumulate_grad_hook(average)
 """
 
 _SHARE = """
@@ -50,22 +25,6 @@ def accuracy(right, size):
 """
 
 
-def _buckets(
-    order: str = "reversed(range(len(sizes)))",
-    close: str = "not buckets or sizes[place] > room",
-    room: str = "cap if buckets else first_cap",
-    result: str = "buckets",
-) -> str:
-    return _BUCKETS.format(order=order, close=close, room=room, result=result)
-
-
-def _hook(
-    *lines: str, parameters: str = "module.parameters()", trained: str = "parameter.requires_grad"
-) -> str:
-    body = "\n        ".join(lines)
-    return _HOOK.format(body=body, parameters=parameters, trained=trained)
-
-
 def _share(
     *lines: str,
     seed: str = "seed + epoch",
@@ -81,94 +40,6 @@ def _accuracy(*lines: str) -> str:
 PADDED = "order = (order * ranks)[:total]"
 
 MUTANTS = {
-    "03.1": [
-        ("first parameter first", _buckets(order="range(len(sizes))"), "begins at the last layer"),
-        (
-            "order within a bucket",
-            _buckets(result="[sorted(each) for each in buckets]"),
-            "Whose gradient is complete first",
-        ),
-        ("order of the buckets", _buckets(result="buckets[::-1]"), "Which is full first"),
-        (
-            "a cap that is passed",
-            _buckets(close="not buckets or room <= 0"),
-            "Look before you add, not after",
-        ),
-        ("no small first bucket", _buckets(room="cap"), "a cap of its own"),
-        ("all buckets small", _buckets(room="first_cap"), "Only the first bucket"),
-        (
-            "an empty bucket",
-            _buckets(result="[[], *buckets] if buckets else [[]]"),
-            "An empty bucket is an empty message",
-        ),
-        (
-            "too large is left out",
-            _buckets(result="[b for b in buckets if sum(sizes[p] for p in b) <= cap]"),
-            "exactly one bucket",
-        ),
-        ("room is one less", _buckets(close="not buckets or sizes[place] >= room"), "exactly full"),
-        ("flat", _buckets(result="sum(buckets, [])"), "A list of lists"),
-    ],
-    "03.2": [
-        (
-            "the parameter, as published",
-            _hook("dist.all_reduce(parameter.detach())", "parameter.grad /= world"),
-            "backward changed a parameter",
-        ),
-        ("a sum", _hook("dist.all_reduce(parameter.grad)"), "That is the sum"),
-        (
-            "divided twice",
-            _hook(
-                "parameter.grad /= world",
-                "dist.all_reduce(parameter.grad)",
-                "parameter.grad /= world",
-            ),
-            "Divided twice",
-        ),
-        (
-            "a copy is averaged",
-            _hook("mean = parameter.grad / world", "dist.all_reduce(mean)"),
-            "this rank's own gradient",
-        ),
-        (
-            "on rank 0 only",
-            _hook("parameter.grad /= world", "dist.reduce(parameter.grad, 0)"),
-            "on rank 1 the gradient",
-        ),
-        (
-            "gradient lost",
-            _hook("dist.all_reduce(parameter.grad)", "parameter.grad = None"),
-            "It is gone",
-        ),
-        (
-            "rank 0's for all",
-            _hook("dist.broadcast(parameter.grad, 0)"),
-            "That is this rank's own",
-        ),
-        (
-            "two collectives",
-            _hook(
-                "parameter.grad /= world",
-                "dist.all_reduce(parameter.grad)",
-                "dist.broadcast(parameter.grad, 0)",
-            ),
-            "one for each gradient",
-        ),
-        (
-            "tied twice",
-            _hook(
-                "parameter.grad /= world",
-                "dist.all_reduce(parameter.grad)",
-                parameters="[p for _, p in module.named_parameters(remove_duplicate=False)]",
-            ),
-            "expected",
-        ),
-        (
-            "a frozen one is hooked",
-            _hook("parameter.grad /= world", "dist.all_reduce(parameter.grad)", trained="True"),
-            "RuntimeError",
-        ),
-    ],
     "03.3": [
         ("not padded", _share("return order[rank::ranks]"), "equally many steps"),
         (
@@ -205,6 +76,15 @@ MUTANTS = {
         (
             "a tensor",
             _share("order = torch.tensor((order * ranks)[:total])", "return order[rank::ranks]"),
+            "A list of numbers",
+        ),
+        (
+            "an array",
+            _share(
+                "import numpy",
+                "order = numpy.array((order * ranks)[:total])",
+                "return order[rank::ranks]",
+            ),
             "A list of numbers",
         ),
     ],

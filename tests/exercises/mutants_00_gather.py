@@ -1,0 +1,170 @@
+"""Plausible wrong answers to exercise 00.2, an all-gather, and what each must be told.
+
+A list of (what is wrong, the answer's source, a part of the message).
+"""
+
+_GATHER = """
+import torch
+import torch.distributed as dist
+
+def all_gather(tensor):
+    rank, world = dist.get_rank(), dist.get_world_size()
+    right, left = (rank + 1) % world, (rank - 1) % world
+    found = [torch.empty_like(tensor) for _ in range(world)]
+    found[rank].copy_(tensor)
+    {body}
+"""
+
+
+def _gather(*lines: str) -> str:
+    return _GATHER.format(body="\n    ".join(lines))
+
+
+def _ring(held: str, coming: str, *then: str) -> str:
+    """A ring that passes on `held` and receives `coming` in each of its steps."""
+    return _gather(
+        "for step in range(world - 1):",
+        f"    held, coming = {held}, {coming}",
+        "    request = dist.isend(found[held], right)",
+        "    dist.recv(found[coming], left)",
+        "    request.wait()",
+        *then,
+        "return found",
+    )
+
+
+def _direct(returned: str) -> str:
+    """Everyone sends to everyone, rightly, and then returns something else."""
+    return _gather(
+        "for other in range(world):",
+        "    if other == rank: continue",
+        "    request = dist.isend(tensor, other)",
+        "    dist.recv(found[other], other)",
+        "    request.wait()",
+        f"return {returned}",
+    )
+
+
+MUTANTS = {
+    "00.2": [
+        (
+            "everyone sends first",
+            _gather(
+                "for other in range(world):",
+                "    if other != rank: dist.send(tensor, other)",
+                "for other in range(world):",
+                "    if other != rank: dist.recv(found[other], other)",
+                "return found",
+            ),
+            "Who receives while everyone sends?",
+        ),
+        (
+            "torch's own",
+            _gather("dist.all_gather(found, tensor)", "return found"),
+            "Can you do it with send and recv alone?",
+        ),
+        (
+            "in the order of arrival",
+            _gather(
+                "found = [tensor.clone()]",
+                "for step in range(world - 1):",
+                "    box = torch.empty_like(tensor)",
+                "    request = dist.isend(found[-1], right)",
+                "    dist.recv(box, left)",
+                "    request.wait()",
+                "    found.append(box)",
+                "return found",
+            ),
+            "entry r should be rank r's",
+        ),
+        (
+            "filed under the wrong rank",
+            _ring("(rank - step) % world", "(rank + step + 1) % world"),
+            "What does a rank pass on in the second step",
+        ),
+        (
+            "its own, again and again",
+            _ring("rank", "(rank - step - 1) % world"),
+            "Do they share one tensor, or one sender?",
+        ),
+        (
+            "one box for all",
+            _gather(
+                "box = torch.empty_like(tensor)",
+                "held = tensor.clone()",
+                "for step in range(world - 1):",
+                "    request = dist.isend(held, right)",
+                "    dist.recv(box, left)",
+                "    request.wait()",
+                "    held = box.clone()",
+                "    found[(rank - step - 1) % world] = box",
+                "return found",
+            ),
+            "Do they share one tensor, or one sender?",
+        ),
+        (
+            "on rank 0 only",
+            _gather(
+                "if rank:",
+                "    dist.send(tensor, 0)",
+                "    return None",
+                "for other in range(1, world): dist.recv(found[other], other)",
+                "return found",
+            ),
+            "rank 1 returned a NoneType",
+        ),
+        (
+            "everything through rank 0",
+            _gather(
+                "if rank == 0:",
+                "    for other in range(1, world): dist.recv(found[other], other)",
+                "    for other in range(1, world): dist.send(torch.stack(found), other)",
+                "    return found",
+                "whole = torch.stack(found)",
+                "dist.send(tensor, 0)",
+                "dist.recv(whole, 0)",
+                "return list(whole)",
+            ),
+            "Is one rank doing everybody's work?",
+        ),
+        (
+            "a tensor",
+            _direct("torch.stack(found)"),
+            "returned a Tensor, expected a list of tensors",
+        ),
+        ("all in one", _direct("list(torch.cat(found))"), "Which shape have your entries?"),
+        (
+            "a dimension too many",
+            _direct("list(torch.stack(found).split(1))"),
+            "returned [[[0]], [[10]]], expected [[0], [10]]",
+        ),
+        (
+            "one is missing",
+            _direct("[each for r, each in enumerate(found) if r != rank]"),
+            "whose is missing, or there twice?",
+        ),
+        (
+            "its own tensor is lost",
+            _gather(
+                "for step in range(world - 1):",
+                "    request = dist.isend(tensor.clone(), right)",
+                "    dist.recv(tensor, left)",
+                "    request.wait()",
+                "    found[(rank - step - 1) % world] = tensor.clone()",
+                "return found",
+            ),
+            "has lost its own tensor",
+        ),
+        (
+            "alone it sends to itself",
+            _gather(
+                "for step in range(max(1, world - 1)):",
+                "    request = dist.isend(found[(rank - step) % world], right)",
+                "    dist.recv(found[(rank - step - 1) % world], left)",
+                "    request.wait()",
+                "return found",
+            ),
+            "A rank alone has all there is",
+        ),
+    ],
+}
