@@ -3,6 +3,7 @@
 import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -10,9 +11,7 @@ import pytest
 
 from course_utils import places
 from course_utils.launch.client import kept_agent
-
-# Others' processes make and remove semaphores meanwhile, which would be counted here.
-pytestmark = pytest.mark.alone
+from tests.waiting import wait_for
 
 SCRIPT = """
 import sys
@@ -33,13 +32,12 @@ def held() -> dict[str, object]:
         "descriptors": sum(each.num_fds() for each in ours),
         "threads": sum(each.num_threads() for each in ours),
         "temporary files": len(os.listdir(tempfile.gettempdir())),
-        "abandoned semaphores": abandoned_semaphores(),
         "run folders": sum(1 for _ in places.runs().glob("*/*")),
     }
 
 
 def abandoned_semaphores() -> set[str]:
-    """The semaphores in /dev/shm that no process has open; those of others come and go."""
+    """The semaphores in /dev/shm that no process has open."""
     there = {f"/dev/shm/{path.name}" for path in Path("/dev/shm").glob("sem.mp-*")}
     for maps in Path("/proc").glob("[0-9]*/maps"):
         with contextlib.suppress(OSError):
@@ -47,15 +45,25 @@ def abandoned_semaphores() -> set[str]:
     return there
 
 
+@contextlib.contextmanager
+def leaves_nothing_behind() -> Iterator[None]:
+    """What is run in the block leaves as much as there was before."""
+    before, abandoned = held(), abandoned_semaphores()
+    yield
+    assert held() == before
+    # Those of other tests come and go, and are not there for long.
+    assert wait_for(lambda: abandoned_semaphores() <= abandoned)
+
+
 @pytest.mark.parametrize(("warm", "times"), [(True, 30), (False, 3)], ids=["warm", "cold"])
 def test_launches_leave_nothing_behind(worker, launch, warm, times):
     script = worker("many.py", SCRIPT)
     for _ in range(3):
         launch(script, warm=warm)
-    agent, before = kept_agent(), held()
-    for _ in range(times):
-        launch(script, warm=warm)
-    assert held() == before
+    agent = kept_agent()
+    with leaves_nothing_behind():
+        for _ in range(times):
+            launch(script, warm=warm)
     assert kept_agent() is agent
 
 
@@ -68,6 +76,5 @@ def test_two_hundred_launches_of_which_a_fifth_fail(worker, launch):
             assert run.ok == (number % 5 != 0)
 
     hundred()  # of failed runs the folders are kept, but no more than twenty
-    before = held()
-    hundred()
-    assert held() == before
+    with leaves_nothing_behind():
+        hundred()

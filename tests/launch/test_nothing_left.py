@@ -15,6 +15,7 @@ import pytest
 
 from course_utils import places
 from course_utils.launch import agent, processes, view
+from tests.waiting import wait_for
 
 # Each rank ignores SIGTERM and has children of its own, one in another session: the worst there is.
 STUBBORN = """
@@ -77,15 +78,6 @@ def start(tmp_path):
         process.kill()
     for kernel in kernels:
         kernel.wait(10)
-
-
-def wait_for(condition, seconds: float) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def ranks_are_up(home) -> bool:

@@ -4,7 +4,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -85,13 +84,6 @@ class Checkout:
     @property
     def own_python(self) -> str:
         return f"{self.root}/.venv/bin/python"
-
-
-def wait_for(condition, seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about in time"
-        time.sleep(0.02)
 
 
 def is_one_sentence(text: str) -> bool:

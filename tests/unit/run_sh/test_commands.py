@@ -12,9 +12,9 @@ from tests.unit.run_sh.checkout import (
     OLD_PYTHON,
     ROOT,
     is_one_sentence,
-    wait_for,
     write_program,
 )
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -118,7 +118,7 @@ def test_a_signal_reaches_what_was_started(course):
     waits = '#!/usr/bin/env bash\n[ "$1" = -c ] || { touch "$CALLS"; exec sleep 50; }\n'
     write_program(course.bin / "python3", waits)
     process = course.start("list")
-    wait_for(course.calls_file.exists)
+    assert wait_for(course.calls_file.exists)
     process.terminate()
     process.communicate(timeout=10)
     assert process.returncode == -signal.SIGTERM

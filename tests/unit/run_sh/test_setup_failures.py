@@ -16,9 +16,9 @@ from tests.unit.run_sh.checkout import (
     OLD_PYTHON,
     Checkout,
     is_one_sentence,
-    wait_for,
     write_program,
 )
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -124,7 +124,7 @@ def test_an_interrupted_setup_leaves_nothing_behind(course, number, status):
     child = course.folder / "child"
     slow = f'echo $$ >"{child}.new"; mv "{child}.new" "{child}"; sleep 50'
     process = course.start("setup", FAKE_PIP=slow)
-    wait_for(child.exists)
+    assert wait_for(child.exists)
     os.killpg(process.pid, number)  # as the terminal does
     _, err = process.communicate(timeout=30)
     assert process.returncode == status
