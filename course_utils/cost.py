@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import torch
+import numpy as np
 
 ADAM_BYTES = 12  # a parameter in mixed precision: fp32 copy, momentum, variance (ZeRO, section 3.1)
 
@@ -112,13 +112,11 @@ def fit(measured: Iterable[tuple[Terms, float, float]]) -> Costs:
         measured: (terms, size in bytes, seconds) of each; constants that none of them depends on
             come out as 0.
     """
-    rows, scale = [], torch.tensor([1.0, 1e-6, 1e-6], dtype=torch.float64)  # columns of like size
+    rows, scale = [], np.array([1.0, 1e-6, 1e-6])  # columns of like size
     for paid, size, took in measured:
         rows.append([paid.messages / took, paid.volume * size / took, paid.combined * size / took])
-    table = torch.tensor(rows, dtype=torch.float64) * scale
-    target = torch.ones(len(rows), 1, dtype=torch.float64)
-    found = torch.linalg.pinv(table) @ target
-    return Costs(*(found.squeeze(1) * scale).clamp(min=0).tolist())
+    found = np.linalg.pinv(np.array(rows) * scale) @ np.ones(len(rows))
+    return Costs(*(found * scale).clip(min=0).tolist())
 
 
 def busbw(collective: str, ranks: int, size: float, took: float) -> float:

@@ -1,18 +1,23 @@
 """Which gradients travel together, for a cap on the size of a message."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from torch import Tensor
 
 from course_utils import palette
 from course_utils.show import style
 from course_utils.show.slider import slider
 
+if TYPE_CHECKING:  # torch takes two seconds to import, and not every notebook needs it
+    from torch import Tensor
+
 MIB = 2**20
 CAPS = (1, 2, 5, 10, 15, 25, 50)  # MiB, on the slider
-Cut = Callable[[float], Sequence[Sequence[Tensor]]]
+Cut = Callable[[float], "Sequence[Sequence[Tensor]]"]
 
 
 def buckets(cut: Cut, caps: Sequence[float], *, title: str) -> None:

@@ -1,11 +1,16 @@
 """Small images, with a few words under each."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
-from torch import Tensor
 
 from course_utils.show import style
+
+if TYPE_CHECKING:  # torch takes two seconds to import, and not every notebook needs it
+    from torch import Tensor
 
 
 def pictures(

@@ -117,6 +117,13 @@ def test_clean_removes_what_runs_left(small_course):
     assert list(small_course.home.iterdir()) == []
 
 
-def test_the_command_line_needs_no_torch():
-    code = "import course_utils.__main__, sys; sys.exit('torch' in sys.modules)"
+@pytest.mark.parametrize(
+    "imports",
+    [
+        pytest.param("import course_utils.__main__", id="command line"),
+        pytest.param("from course_utils import check, cost, launch, proofs, show", id="first cell"),
+    ],
+)
+def test_nobody_waits_for_torch_who_does_not_need_it(imports):
+    code = f"{imports}\nimport sys; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=places.ROOT, timeout=60).returncode == 0
