@@ -145,8 +145,8 @@ class Moved:
 def meter() -> Iterator[Moved]:
     """Count what this rank moves inside the block.
 
-    `wire` counts all that passes the sockets meanwhile: put a barrier before the block, and one
-    at its end, where another rank may run ahead.
+    `wire` counts all that passes the sockets meanwhile: put a barrier before the block, one at its
+    end where another rank may run ahead, and one after it where another may close its sockets.
 
     Yields:
         the counts; `wire` is filled in when the block ends.
