@@ -19,6 +19,15 @@ def {name}(tensor):
     {body}
 """
 
+_WHOLE_TENSORS = (  # around the ring, where chunks should go
+    "going = tensor.clone()",
+    "for _ in range(world - 1):",
+    "    coming = torch.empty_like(going)",
+    "    both(going, right, coming, left)",
+    "    tensor += coming",
+    "    going = coming",
+)
+
 
 def _source(name: str, *lines: str) -> str:
     return _HEAD.format(name=name, body="\n    ".join(lines))
@@ -82,16 +91,7 @@ MUTANTS = {
         ),
         (
             "whole tensors",
-            _source(
-                "ring_reduce_scatter",
-                "going = tensor.clone()",
-                "for _ in range(world - 1):",
-                "    coming = torch.empty_like(going)",
-                "    both(going, right, coming, left)",
-                "    tensor += coming",
-                "    going = coming",
-                "return chunks[right]",
-            ),
+            _source("ring_reduce_scatter", *_WHOLE_TENSORS, "return chunks[right]"),
             "sent 3 values in one message; a chunk has at most 2",
         ),
         (
@@ -233,15 +233,7 @@ MUTANTS = {
         ),
         (
             "whole tensors",
-            _source(
-                "ring_all_reduce",
-                "going = tensor.clone()",
-                "for _ in range(world - 1):",
-                "    coming = torch.empty_like(going)",
-                "    both(going, right, coming, left)",
-                "    tensor += coming",
-                "    going = coming",
-            ),
+            _source("ring_all_reduce", *_WHOLE_TENSORS),
             "values in one message",
         ),
     ],
