@@ -7,7 +7,6 @@ the error, where the student sees it.
 import contextlib
 import importlib
 import os
-import weakref
 
 from course_utils.worker import guards
 
@@ -34,7 +33,3 @@ with guards.modules_stay():
     for module in MODULES:
         with contextlib.suppress(Exception):
             importlib.import_module(module)
-
-# torch's libraries would unregister themselves one by one when a rank ends (60 ms of 150).
-for finalizer in list(weakref.finalize._registry):
-    finalizer.atexit = False
