@@ -1,4 +1,4 @@
-"""All tests, in four passes: side by side; notebooks, in a browser and under nbval; what is alone.
+"""All tests, in three passes: side by side; notebooks, two at a time; what is alone.
 
 A notebook times what it claims, yet has to hold on a machine that has other work too, as a
 student's has. What fails is tried once more by itself, a notebook as a whole: two ranks of a test
@@ -12,12 +12,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-IN_ORDER = ("-p", "tests.longest_first", "--no-loadscope-reorder")
 PASSES = [
     # Three on two cores: many of them wait, for a rank that hangs or for one that starts.
     ("-n", "3", "--dist", "worksteal", "-m", "not alone", "--ignore=tests/browser", "tests"),
-    ("-n", "2", "--dist", "loadgroup", *IN_ORDER, "tests/browser"),
-    ("-n", "2", "--dist", "loadfile", *IN_ORDER, "notebooks"),  # a notebook's cells stay together
+    ("-n", "2", "-p", "tests.longest_first", "tests/browser", "notebooks"),
     ("-m", "alone", "tests"),
 ]
 SOME_FAILED = 1  # pytest's exit status; others say that it could not run
