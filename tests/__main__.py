@@ -49,9 +49,17 @@ def pytest(*arguments: str) -> int:
 def failures() -> list[str]:
     """What failed in pytest's last run, by node id; of a notebook's cells the whole notebook."""
     noted = json.loads((ROOT / ".pytest_cache/v/cache/lastfailed").read_text())
-    # A cell needs those before it, and a dict keeps the order without doubles.
-    parts = (each.split("::")[0] if ".ipynb::" in each else each for each in noted)
-    return list(dict.fromkeys(parts))
+    return list(dict.fromkeys(map(as_a_whole, noted)))  # a dict keeps the order without doubles
+
+
+def is_cell(node: str) -> bool:
+    """Whether a node id is that of a notebook's cell, which nbval runs."""
+    return ".ipynb::" in node
+
+
+def as_a_whole(node: str) -> str:
+    """The id of what can be run by itself: of a cell the notebook, for it needs those before it."""
+    return node.split("::")[0] if is_cell(node) else node
 
 
 def say(*lines: str) -> None:

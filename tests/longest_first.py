@@ -10,20 +10,21 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.__main__ import as_a_whole, is_cell
+
 LONGEST_FIRST = ["07", "05", "03", "00", "06", "04", "02", "01"]  # by processor time
-NBVAL = ".ipynb::"
 
 
 class WholeNotebooks(LoadScopeScheduling):
     """All cells of a notebook go to one worker, every other test to the next that is free."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return nodeid.split("::")[0] if NBVAL in nodeid else nodeid
+        return as_a_whole(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
     """Tell pytest-xdist how to share out the tests."""
-    config.option.loadscopereorder = False  # or the order of a notebook's number of cells
+    config.option.loadscopereorder = False  # else notebooks come by their number of cells
     return WholeNotebooks(config, log)
 
 
@@ -34,9 +35,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def place(item: pytest.Item) -> tuple[bool, int]:
     """Where an item belongs: an unknown notebook at the start, what is none of them at the end."""
-    under_nbval = NBVAL in item.nodeid
     number = re.search(r"\b(\d\d)_", item.nodeid)
-    if not number:
-        return under_nbval, len(LONGEST_FIRST)
-    order = LONGEST_FIRST.index(number[1]) if number[1] in LONGEST_FIRST else -1
-    return under_nbval, order
+    order = -1 if number else len(LONGEST_FIRST)
+    if number and number[1] in LONGEST_FIRST:
+        order = LONGEST_FIRST.index(number[1])
+    return is_cell(item.nodeid), order
