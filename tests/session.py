@@ -6,6 +6,7 @@ A plugin and not a conftest: nbval's cells know no fixtures, and notebooks lie b
 import os
 import shutil
 import signal
+import sys
 import tempfile
 
 from course_utils.launch.client import close_kept_agent
@@ -18,6 +19,10 @@ def pytest_configure(config):
     temporary = os.path.join(config.course_home, "tmp")
     os.mkdir(temporary)
     os.environ["TMPDIR"] = tempfile.tempdir = temporary  # others' files are not counted there
+    # As on a student's machine: a container may forbid to keep what is compiled, and then each of
+    # a thousand processes compiles the course anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     # Tests send signals, and what started them may have these ignored, as nohup does, or `&`.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)

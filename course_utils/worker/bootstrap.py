@@ -45,6 +45,9 @@ def main(orders: dict[str, Any]) -> None:
     if sys.path and sys.path[0] == os.path.dirname(__file__):
         del sys.path[0]  # Python put this file's folder there; the script's belongs there
     sys.path[:0] = orders["import_from"]
+    # Python takes what it has compiled for current if the source has the same size and second of
+    # writing: whoever edits a file twice within one would run the version before.
+    sys.dont_write_bytecode = True
     calls.watch(folder / "calls.txt", orders["import_from"])
     status = run_script(orders["script"], orders["arguments"])
     if forked:

@@ -179,12 +179,13 @@ def test_series_marks_and_odd_values_arrive(worker, launch):
     assert all(each["end"] - each["start"] >= 0.01 * (each["rank"] + 1) for each in marks)
 
 
-def test_what_a_worker_imports_is_read_anew_each_time(worker, launch):
-    worker("part.py", "value = 1")
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+def test_what_a_worker_imports_is_read_anew_even_if_edited_in_the_same_second(worker, launch, warm):
     script = worker("whole.py", "import part\nprint(part.value)")
-    assert launch(script, nproc=1).ranks[0].stdout == "1\n"
-    worker("part.py", "value = 'two'")
-    assert launch(script, nproc=1).ranks[0].stdout == "two\n"
+    for value in "12":
+        part = places.workers() / worker("part.py", f"value = {value}")
+        os.utime(part, (0, 0))
+        assert launch(script, nproc=1, warm=warm).ranks[0].stdout == f"{value}\n"
 
 
 def test_a_worker_file_runs_by_hand(worker, launch, tmp_path):
