@@ -14,9 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PASSES = [
     # Three on two cores: many of them wait, for a rank that hangs or for one that starts.
-    ("-n", "3", "--dist", "worksteal", "-m", "not alone", "--ignore=tests/browser", "tests"),
+    ("-n", "3", "--dist", "worksteal", "--ignore=tests/browser", "--ignore=tests/alone", "tests"),
     ("-n", "2", "-p", "tests.longest_first", "tests/browser", "notebooks"),
-    ("-m", "alone", "tests"),
+    ("tests/alone",),
 ]
 SOME_FAILED = 1  # pytest's exit status; others say that it could not run
 

@@ -12,7 +12,6 @@ import threading
 import numpy as np
 import pytest
 import torch
-from torchvision import datasets
 
 from course_utils import data
 
@@ -92,6 +91,8 @@ def cifar10(host, monkeypatch):
     torchvision's own code downloads, checks, unpacks and reads it: only its table of sums and its
     address are those of the small one.
     """
+    from torchvision import datasets
+
     names = pickle.dumps({"label_names": [f"c{i}" for i in range(10)]})
     files = {f"data_batch_{i}": batch(4 * i) for i in range(1, 6)}
     files |= {"test_batch": batch(0), "batches.meta": names}
@@ -130,6 +131,8 @@ def mnist(host, monkeypatch):
             content = gzip.compress(idx(array))
             (host.folder / f"{part}-{name}-ubyte.gz").write_bytes(content)
             resources.append((f"{part}-{name}-ubyte.gz", md5(content)))
+    from torchvision import datasets
+
     monkeypatch.setattr(datasets.MNIST, "resources", resources)
     monkeypatch.setattr(datasets.MNIST, "mirrors", [host.address])
 

@@ -28,7 +28,7 @@ def once():
 @pytest.fixture
 def run(tmp_path):
     """Run the tests of a project of one file, or more; give exit status and output."""
-    for name in ("tests", "tests/browser", "notebooks"):
+    for name in ("tests", "tests/browser", "tests/alone", "notebooks"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "fails.py").write_text(FAILS_AT_FIRST)
     # One worker a pass: to start two or three takes longer than all else in these tests.
@@ -36,8 +36,9 @@ def run(tmp_path):
     (tmp_path / "tests/__main__.py").write_text(one_worker)
     shutil.copy(longest_first.__file__, tmp_path / "tests")
     (tmp_path / "tests/browser/test_seen.py").write_text("def test_seen(): pass\n")
+    (tmp_path / "tests/alone/test_alone.py").write_text("def test_b(): pass\n")
     (tmp_path / "notebooks/test_of_a_notebook.py").write_text("def test_c(): pass\n")
-    (tmp_path / "pytest.ini").write_text(f"[pytest]\nmarkers = alone: x\naddopts = {PLUGINS}\n")
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\naddopts = {PLUGINS}\n")
 
     def run(**files: str):
         for name, text in files.items():
@@ -57,28 +58,23 @@ def run(tmp_path):
     return run
 
 
-FINE = "import pytest\ndef test_a(): pass\n@pytest.mark.alone\ndef test_b(): pass\n"
-
-
 def test_all_pass(run):
-    status, out = run(test_x=FINE)
+    status, out = run(test_x="def test_a(): pass\n")
     assert status == 0
     assert [int(each) for each in re.findall(r"(\d) passed", out)] == [1, 2, 1]
 
 
-@pytest.mark.parametrize("name", ["test_a", "test_b"])
+@pytest.mark.parametrize("name", ["test_y", "alone/test_y"])
 def test_one_that_fails_twice_has_failed_and_all_others_run(run, name):
-    status, out = run(test_x=FINE.replace(f"{name}(): pass", f"{name}(): assert 0"))
+    status, out = run(test_x="def test_a(): pass\n", **{name: "def test_f(): assert 0\n"})
     assert status == 1
-    assert sum(map(int, re.findall(r"(\d) passed", out))) == 3
-    assert f"FAILED tests/test_x.py::{name}" in out
+    assert sum(map(int, re.findall(r"(\d) passed", out))) == 4
+    assert f"FAILED tests/{name}.py::test_f" in out
 
 
 def test_one_that_passes_by_itself_is_named_as_unsteady(run):
-    source = (
-        FINE + "import fails\n@pytest.mark.parametrize('x', ['of 2, one'])\n"
-        "def test_c(x): fails.once()\n"
-    )
+    source = "import fails, pytest\n@pytest.mark.parametrize('x', ['of 2, one'])\n"
+    source += "def test_c(x): fails.once()\n"
     status, out = run(test_x=source)
     assert status == 0
     assert "unsteady:\n  tests/test_x.py::test_c[of 2, one]\n" in out
@@ -86,7 +82,7 @@ def test_one_that_passes_by_itself_is_named_as_unsteady(run):
 
 def test_one_that_passes_by_itself_is_named_beside_one_that_fails_twice(run):
     source = "import fails\ndef test_a(): assert 0\ndef test_c(): fails.once()\n"
-    status, out = run(test_x=FINE + source)
+    status, out = run(test_x=source)
     assert status == 1
     assert out.count("unsteady:\n  tests/test_x.py::test_c\n") == 1
 
@@ -106,7 +102,7 @@ def test_a_notebook_is_tried_again_as_a_whole(run):
 
 
 def test_a_file_that_cannot_be_read_is_a_failure(run):
-    status, out = run(test_x=FINE, test_y="def test_(: pass")
+    status, out = run(test_x="def test_a(): pass\n", test_y="def test_(: pass")
     assert status != 0
     assert "SyntaxError" in out
 

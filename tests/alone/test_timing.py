@@ -2,8 +2,6 @@
 
 import pytest
 
-pytestmark = pytest.mark.alone
-
 SCRIPT = """
 import time
 import torch

@@ -1,0 +1,24 @@
+"""Kernels side by side: as many as a group of students starts on one machine."""
+
+import os
+import subprocess
+import sys
+
+from course_utils import places
+
+SCRIPT = """
+import os
+import time
+from course_utils.worker import init
+
+init()
+time.sleep(1.5)
+assert os.environ["WORLD_SIZE"] == "2"
+"""
+
+
+def test_six_kernels_at_once(worker):
+    code = f"from course_utils import launch; launch({worker('waits.py', SCRIPT)!r}, nproc=2)"
+    environ = os.environ | {"PYTHONPATH": str(places.ROOT)}
+    kernels = [subprocess.Popen([sys.executable, "-c", code], env=environ) for _ in range(6)]
+    assert [kernel.wait(120) for kernel in kernels] == [0] * 6
