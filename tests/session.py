@@ -19,8 +19,8 @@ def pytest_configure(config):
     temporary = os.path.join(config.course_home, "tmp")
     os.mkdir(temporary)
     os.environ["TMPDIR"] = tempfile.tempdir = temporary  # others' files are not counted there
-    # As on a student's machine: a container may forbid to keep what is compiled, and then each of
-    # a thousand processes compiles the course anew.
+    # As on a student's machine: what a container sets would hide what fails there.
+    os.environ.pop("PYTHONUNBUFFERED", None)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
     # Tests send signals, and what started them may have these ignored, as nohup does, or `&`.

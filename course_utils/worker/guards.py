@@ -5,6 +5,7 @@ import ctypes
 import faulthandler
 import functools
 import gc
+import io
 import os
 import signal
 import sys
@@ -50,13 +51,16 @@ def write_down_pid(folder: Path) -> None:
 
 def redirect_output(folder: Path) -> None:
     """Write stdout and stderr of this process to files of its own; there is no stdin."""
-    for stream, name in ((sys.stdout, "stdout.log"), (sys.stderr, "stderr.log")):
-        stream.flush()
-        log = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        os.dup2(log, stream.fileno())
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+        getattr(sys, name).flush()
+        log = os.open(folder / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(log, descriptor)
         os.close(log)
-        # As with python -u: a rank that dies has lost no line.
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace", write_through=True)
+        # As with python -u, a forked rank too: one that dies has lost nothing it printed.
+        raw = open(descriptor, "wb", buffering=0, closefd=False)  # noqa: SIM115 (it stays open)
+        text = io.TextIOWrapper(raw, "utf-8", errors="backslashreplace", write_through=True)
+        setattr(sys, name, text)
+        setattr(sys, f"__{name}__", text)
     nowhere = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nowhere, 0)
     os.close(nowhere)
