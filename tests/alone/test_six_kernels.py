@@ -18,7 +18,8 @@ assert os.environ["WORLD_SIZE"] == "2"
 
 
 def test_six_kernels_at_once(worker):
-    code = f"from course_utils import launch; launch({worker('waits.py', SCRIPT)!r}, nproc=2)"
+    script = worker("waits.py", SCRIPT)
+    code = f"from course_utils import launch; launch({script!r}, nproc=2, show=False)"
     environ = os.environ | {"PYTHONPATH": str(places.ROOT)}
     kernels = [subprocess.Popen([sys.executable, "-c", code], env=environ) for _ in range(6)]
     assert [kernel.wait(120) for kernel in kernels] == [0] * 6
