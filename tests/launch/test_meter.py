@@ -134,6 +134,7 @@ def compare(transfer):
     with meter() as moved:
         transfer()
         dist.barrier()
+    dist.barrier()  # what has been closed has no count: no rank may leave before all have read
     return moved.wire.sent / max(moved.sent, 1), moved.wire.received / max(moved.received, 1)
 
 def ring():
