@@ -10,7 +10,7 @@ import statistics
 from benchmarks.ranks import PATIENCE, measured, script
 from course_utils import cost, links
 
-SIZES = [2**power for power in (12, 16, 20, 24, 26)]  # 4 KB to 64 MB
+SIZES = [2**power for power in (12, 16, 20, 24, 26)]  # 4 KiB to 64 MiB
 RANKS = (2, 4)
 MBIT = 200
 ROUNDS = {"loopback": 11, "links": 3}
@@ -74,5 +74,5 @@ def table(result: dict) -> str:
 
 
 def label(collective: str, size: int) -> str:
-    """For example `all-reduce 64 MB`."""
-    return f"{collective} {size >> 20} MB" if size >= 2**20 else f"{collective} {size >> 10} KB"
+    """For example `all-reduce 64 MiB`."""
+    return f"{collective} {size >> 20} MiB" if size >= 2**20 else f"{collective} {size >> 10} KiB"

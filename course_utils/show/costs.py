@@ -47,6 +47,6 @@ def costs(curves: Mapping[str, Points], *, title: str) -> None:
     below.minorticks_off()
     largest = max(max(sizes) for sizes, _, _ in curves.values())
     ticks = [2**power for power in range(10, 28, 4) if 2**power <= largest]
-    below.set_xticks(ticks, [f"{t >> 10} KB" if t < 2**20 else f"{t >> 20} MB" for t in ticks])
+    below.set_xticks(ticks, [f"{t >> 10} KiB" if t < 2**20 else f"{t >> 20} MiB" for t in ticks])
     below.set_xlabel("bytes on each rank")
     plt.show()
