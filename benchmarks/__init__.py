@@ -4,8 +4,8 @@ import json
 from importlib import import_module
 from pathlib import Path
 
-from course_utils import places
-from course_utils.launch import InputError
+from course_utils import paths
+from course_utils.errors import InputError
 
 BENCHMARKS = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
 
@@ -19,7 +19,7 @@ def run(name: str | None) -> int:
         module = import_module(f"benchmarks.{each}")
         result = module.run()
         print(module.table(result))
-        path = places.runs() / f"bench-{each}.json"
+        path = paths.runs() / f"bench-{each}.json"
         path.write_text(json.dumps(result, indent=1) + "\n")
         print(f"as JSON: {path}")
     return 0

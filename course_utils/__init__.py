@@ -8,22 +8,30 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from course_utils.check import check
-from course_utils.launch import LaunchError, launch
-from course_utils.notebooks import load_worker
+from course_utils.errors import LaunchError
+from course_utils.exercises.checking import check
+from course_utils.notebook.cells import load_worker
+from course_utils.notebook.launching import launch
+
+# Imported at first use: a rank, which needs none of them, starts faster.
+LATER = {
+    "data": "course_utils.data",
+    "proofs": "course_utils.notebook.proofs",
+    "show": "course_utils.show",
+}
 
 __all__ = ["LaunchError", "check", "data", "launch", "load_worker", "proofs", "show"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("data", "proofs", "show"):  # not before they are used: a rank starts faster
-        return import_module(f"course_utils.{name}")
+    if name in LATER:
+        return import_module(LATER[name])
     raise AttributeError(f"module 'course_utils' has no attribute {name!r}")
 
 
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext course_utils`: the magics."""
-    from course_utils import magics
+    from course_utils.notebook import magics
 
     magics.register(shell)
 
@@ -35,7 +43,7 @@ def _enter_notebook() -> None:
         return
     load_ipython_extension(shell)
     if hasattr(shell, "kernel"):
-        from course_utils.launch.client import kept_agent
+        from course_utils.launcher.client import kept_agent
 
         kept_agent()
 

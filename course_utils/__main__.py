@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from course_utils import ansi, demos, notebooks, places, stage
-from course_utils.launch import InputError, LaunchError
-from course_utils.magics import whole_number
+from course_utils import paths
+from course_utils.display import ansi
+from course_utils.errors import InputError, LaunchError
+from course_utils.notebook import cells, demos, stage
+from course_utils.notebook.magics import whole_number
 
 DEMO_TIMEOUT = 600.0  # seconds
 
@@ -132,7 +134,7 @@ def doctor(options: argparse.Namespace, rest: list[str]) -> int:
 
 def bench(options: argparse.Namespace, rest: list[str]) -> int:
     """`bench [NAME]`: run the benchmarks."""
-    sys.path.insert(0, str(places.ROOT))
+    sys.path.insert(0, str(paths.ROOT))
     from benchmarks import run
 
     return run(options.name)
@@ -140,21 +142,21 @@ def bench(options: argparse.Namespace, rest: list[str]) -> int:
 
 def extract(options: argparse.Namespace, rest: list[str]) -> int:
     """`extract`: write every worker file."""
-    sources = notebooks.sources()
+    sources = cells.sources()
     for name in sources:
-        notebooks.write_missing(name)
+        cells.write_missing(name)
     holds = f"holds the {len(sources)} worker files of the notebooks"
-    print(f"{places.workers()} {holds}; changed ones were kept")
+    print(f"{paths.workers()} {holds}; changed ones were kept")
     return 0
 
 
 def clean(options: argparse.Namespace, rest: list[str]) -> int:
     """`clean`: remove what runs left behind."""
-    removed = [places.home() / "workers", places.home() / ".runs"]
-    removed += [places.ROOT / name for name in (".pytest_cache", ".ruff_cache")]
+    removed = [paths.home() / "workers", paths.home() / ".runs"]
+    removed += [paths.ROOT / name for name in (".pytest_cache", ".ruff_cache")]
     for folder in ("course_utils", "tests", "benchmarks", "notebooks"):
         for pattern in ("__pycache__", ".ipynb_checkpoints"):
-            removed += (places.ROOT / folder).rglob(pattern)
+            removed += (paths.ROOT / folder).rglob(pattern)
     for path in removed:
         shutil.rmtree(path, ignore_errors=True)
     print("workers/, run folders and caches are removed")
@@ -163,10 +165,10 @@ def clean(options: argparse.Namespace, rest: list[str]) -> int:
 
 def execute(options: argparse.Namespace, rest: list[str]) -> int:
     """`execute NOTEBOOK...`: run notebooks and save them with their outputs."""
-    from course_utils.execute import execute as run
+    from course_utils.notebook.execute import execute as run
 
     for path in options.notebook:
-        notebooks.read(path)  # a slip is told before the first of them runs
+        cells.read(path)  # a slip is told before the first of them runs
     for path in options.notebook:
         run(path)
     return 0

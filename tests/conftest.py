@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from course_utils import launch as course_launch
-from course_utils import places
+from course_utils import paths
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def worker():
     written: list[Path] = []
 
     def write(name: str, source: str) -> str:
-        path = places.workers() / name
+        path = paths.workers() / name
         path.write_text(source)
         written.append(path)
         return name

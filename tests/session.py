@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 
-from course_utils.launch.client import close_kept_agent
+from course_utils.launcher.client import close_kept_agent
 
 
 def pytest_configure(config):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-from course_utils import places
+from course_utils import paths
 
 HERE = Path(__file__).resolve().parent
 # The session's file, the package it needs, and what it stands for.
@@ -44,7 +44,7 @@ class Session:
         environ = os.environ | {
             "COURSE_BENCH": self.mark,
             "OMP_NUM_THREADS": "1",
-            "PYTHONPATH": str(places.ROOT),
+            "PYTHONPATH": str(paths.ROOT),
         }
         self._process = subprocess.Popen(
             [sys.executable, str(HERE / f"{PEERS[peer][0]}.py"), peer],

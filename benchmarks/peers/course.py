@@ -4,8 +4,10 @@ import sys
 
 from benchmarks.peers import HERE
 from benchmarks.peers.work import serve
-from course_utils.launch import LaunchError, Options, launch_path
-from course_utils.launch.client import kept_agent
+from course_utils.errors import LaunchError
+from course_utils.launcher import launch_path
+from course_utils.launcher.client import kept_agent
+from course_utils.launcher.options import Options
 
 WARM = sys.argv[1] == "warm"
 if WARM:

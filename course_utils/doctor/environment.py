@@ -6,11 +6,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from course_utils import places
+from course_utils import paths
 from course_utils.doctor.finding import Finding
 
 NEEDED = ("torch", "numpy", "matplotlib", "IPython")  # by labs; of torchvision torch is asked
-OUR_OWN = places.ROOT / ".venv"
+OUR_OWN = paths.ROOT / ".venv"
 SETUP = "./run.sh setup makes .venv with all of it; or name a Python that has it in COURSE_PYTHON"
 
 
@@ -45,6 +45,6 @@ def look_at_extras() -> Iterator[Finding]:
     else:
         yield Finding("note", "JupyterLab", "not installed: demos run, notebooks do not open")
     for name, folder in (("MNIST", "MNIST"), ("CIFAR-10", "cifar-10-batches-py")):
-        there = (places.data() / folder).is_dir()
+        there = (paths.data() / folder).is_dir()
         found = "in data/" if there else "not in data/; the labs do without"
         yield Finding("ok" if there else "note", name, found)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from course_utils import ansi
+from course_utils.display import ansi
 
 COLOURS = {"ok": ansi.GREEN, "note": ansi.YELLOW, "problem": ansi.RED}
 INDENT = 21  # columns before what was found

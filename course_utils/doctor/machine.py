@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_utils import places
+from course_utils import paths
 from course_utils.doctor.finding import Finding
 
 GIB = 2**30
@@ -50,7 +50,7 @@ def look() -> Iterator[Finding]:
 def read() -> Machine:
     """The facts about this machine."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    runs = places.home() / ".runs"
+    runs = paths.home() / ".runs"
     folder = next(each for each in (runs, *runs.parents) if each.is_dir())
     group = ControlGroup()
     memory = min(physical, group.memory() or physical)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from course_utils.doctor.finding import Finding
-from course_utils.launch.request import LOOPBACK_INTERFACE
+from course_utils.launcher.request import LOOPBACK_INTERFACE
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 5.0  # seconds

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from course_utils import places
+from course_utils import paths
 from course_utils.doctor.finding import Finding
 
 OLDEST_TORCH, NEWEST_TORCH = (2, 11), (2, 15)
@@ -131,7 +131,7 @@ def torchvision(found: dict) -> Finding:
 
 def pins(*packages: str) -> list[str]:
     """The versions of `packages` that the course is tested with, as pip wants them."""
-    lines = (places.ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    lines = (paths.ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line.partition("==")[0] in packages]
 
 

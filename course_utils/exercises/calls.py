@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from course_utils.check import Wrong
+from course_utils.exercises.checking import Wrong
 
 
 def called(call: str, function: Callable, *arguments: Any, hint: str = "") -> Any:

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from course_utils.check import Wrong, exercise, probe
+from course_utils.exercises.checking import Wrong, exercise, probe
 
 
 @exercise("00.1", "which rank is it?", file="exercise_00_1.py")

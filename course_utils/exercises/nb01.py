@@ -6,9 +6,10 @@ from typing import Any
 
 import torch
 
-from course_utils import notebooks, places
-from course_utils.check import Wrong, exercise, probe
+from course_utils import paths
 from course_utils.exercises.calls import called
+from course_utils.exercises.checking import Wrong, exercise, probe
+from course_utils.notebook import cells
 
 BLIND = "Is every step of propagate an operation on Variables? The tape sees nothing else."
 
@@ -69,7 +70,7 @@ def _operation_hint(case: dict[str, Any]) -> str:
 @exercise("01.2", "the backward pass")
 def check_01_2(my_grad: Callable) -> list[str]:
     """Graphs on which a backward pass may go wrong, one after another."""
-    tape = notebooks.load_worker("tape.py")
+    tape = cells.load_worker("tape.py")
     tape.trace(False)
     for describe, build, expected, question in GRAPHS:
         tape.reset_tape()
@@ -219,8 +220,8 @@ def _check_product(case: dict[str, Any]) -> None:
 @exercise("01.4", "find the mistake", file="exercise_01_4.py")
 def check_01_4() -> list[str]:
     """The three operations beside torch's; to do while the file is as it was given."""
-    answer = (places.workers() / "exercise_01_4.py").read_text(encoding="utf-8")
-    if answer == notebooks.sources()["exercise_01_4.py"]:
+    answer = (paths.workers() / "exercise_01_4.py").read_text(encoding="utf-8")
+    if answer == cells.sources()["exercise_01_4.py"]:
         raise NotImplementedError
     for case in probe("probe_01_4.py", 1):
         _check_derivative(case, _mend_hint)

@@ -6,8 +6,8 @@ from typing import Any
 
 from torch.utils.data import DistributedSampler
 
-from course_utils.check import Wrong, exercise, probe
 from course_utils.exercises.calls import called
+from course_utils.exercises.checking import Wrong, exercise, probe
 
 BUCKETS = [  # sizes in the model's order, cap, first cap
     ([3, 4, 4, 4, 5], 8, 5),

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from course_utils.check import Wrong, exercise, probe
 from course_utils.exercises.calls import called
+from course_utils.exercises.checking import Wrong, exercise, probe
 
 RANKS = (2, 3, 4, 5, 1)  # with 2 ranks left is right
 HANGS = "Who receives while everyone sends? Begin both before you wait for either."

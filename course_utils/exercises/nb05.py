@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from course_utils.check import Wrong, exercise, probe
 from course_utils.exercises.calls import called
+from course_utils.exercises.checking import Wrong, exercise, probe
 
 RANKS = (2, 3, 4, 1)  # with 2 much is right that is wrong with 3; a rank alone may send nothing
 MEMORY = [  # stage, parameters, ranks, width, states

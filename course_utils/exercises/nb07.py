@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from course_utils.check import Wrong, exercise, probe
+from course_utils.exercises.checking import Wrong, exercise, probe
 
 SHARES = {1: [4], 2: [3, 1], 3: [4, 0, 2], 4: [0, 5, 1, 2]}  # as in probe_07_2.py
 MOST_COLLECTIVES, MOST_BYTES = 2, 32

@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from course_utils import palette
-from course_utils.launch.run import Run
-from course_utils.launch.text import number
+from course_utils.display.text import number
+from course_utils.runs import Run
 from course_utils.show import style
 
 Held = Mapping[int, Sequence[float]]  # rank -> its numbers

@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from course_utils.launch.page import watched
+from course_utils.display.page import watched
 
 __all__ = ["WIDTH", "axes", "watched"]
 

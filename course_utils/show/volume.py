@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import matplotlib.pyplot as plt
 
 from course_utils import palette
-from course_utils.launch.run import Run
+from course_utils.runs import Run
 from course_utils.show import style
 
 

@@ -6,7 +6,7 @@ from matplotlib.patches import Rectangle
 
 from course_utils import palette
 from course_utils.show import style
-from course_utils.show.slider import slider
+from course_utils.show.sliders import slider
 
 # Mixed precision with Adam: bytes a parameter, and the first stage that shards them.
 STATE = {"param.": (2, 3), "grad.": (2, 2), "optimizer's state": (12, 1)}

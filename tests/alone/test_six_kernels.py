@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from course_utils import places
+from course_utils import paths
 
 SCRIPT = """
 import os
@@ -20,6 +20,6 @@ assert os.environ["WORLD_SIZE"] == "2"
 def test_six_kernels_at_once(worker):
     script = worker("waits.py", SCRIPT)
     code = f"from course_utils import launch; launch({script!r}, nproc=2, show=False)"
-    environ = os.environ | {"PYTHONPATH": str(places.ROOT)}
+    environ = os.environ | {"PYTHONPATH": str(paths.ROOT)}
     kernels = [subprocess.Popen([sys.executable, "-c", code], env=environ) for _ in range(6)]
     assert [kernel.wait(120) for kernel in kernels] == [0] * 6

@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 import psutil
 
-from course_utils.execute import KERNEL
+from course_utils.notebook.execute import KERNEL
 
 START_TIMEOUT = 120  # seconds; importing it on loaded cores takes a while
 END_TIMEOUT = 30  # seconds

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from course_utils import places
+from course_utils import paths
 from tests.browser.lab import Lab
 
-SCREENSHOTS = places.ROOT / "build" / "screenshots"
+SCREENSHOTS = paths.ROOT / "build" / "screenshots"
 WIDTH, HEIGHT = 1280, 860  # a laptop's screen, less the browser's own
 PATIENCE = 60  # seconds for what takes one or two on idle cores
 LONGEST_PAUSE = 500  # milliseconds between two looks at the page

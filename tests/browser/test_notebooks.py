@@ -2,9 +2,9 @@
 
 import pytest
 
-from course_utils import places
+from course_utils import paths
 
-NOTEBOOKS = sorted(places.NOTEBOOKS.glob("*.ipynb"))
+NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 SLIDERS = {"03_ddp": 1, "04_ring_allreduce": 1, "05_fsdp": 2}
 LONGEST = 600  # seconds a notebook may take on loaded cores
 

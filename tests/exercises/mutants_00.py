@@ -4,7 +4,7 @@ For each exercise a list of (what is wrong, the answer's source, a part of the m
 in `RIGHT` of (what is other than in the solution, the answer's source).
 """
 
-from course_utils.check import find
+from course_utils.exercises.checking import find
 
 _RANK = """
 def global_rank(node_rank, local_rank, ranks_on_node):

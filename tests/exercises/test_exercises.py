@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from course_utils import check as say
-from course_utils import notebooks, places
-from course_utils.check import find, result
-from course_utils.launch import InputError
+from course_utils import paths
+from course_utils.errors import InputError
+from course_utils.exercises.checking import find, result
+from course_utils.notebook import cells
 
 MODULES = [
     import_module(f"tests.exercises.{path.stem}")
@@ -32,7 +33,7 @@ RIGHT = [
 def answer_with(number: str, source: str) -> list:
     """Put an answer where `check` looks for it; gives what else `check` is to be called with."""
     if find(number).file:
-        (places.workers() / find(number).file).write_text(source)
+        (paths.workers() / find(number).file).write_text(source)
         return []
     names: dict = {}
     exec(source, names)
@@ -42,8 +43,8 @@ def answer_with(number: str, source: str) -> list:
 def stub(number: str) -> str:
     """What the notebook has in place of an answer."""
     if find(number).file:
-        return notebooks.sources()[find(number).file]
-    (path,) = places.NOTEBOOKS.glob(f"{number.partition('.')[0]}_*.ipynb")
+        return cells.sources()[find(number).file]
+    (path,) = paths.NOTEBOOKS.glob(f"{number.partition('.')[0]}_*.ipynb")
     sources = ["".join(cell["source"]) for cell in json.loads(path.read_text())["cells"]]
     (check,) = [i for i, source in enumerate(sources) if source.startswith(f'check("{number}"')]
     return sources[check - 1]
@@ -52,7 +53,7 @@ def stub(number: str) -> str:
 @pytest.fixture(autouse=True)
 def no_answers_left():
     yield
-    for path in places.workers().glob("exercise_*.py"):
+    for path in paths.workers().glob("exercise_*.py"):
         path.unlink()
 
 
@@ -103,9 +104,9 @@ def test_an_answer_that_ends_the_script_is_failed(number):
 
 
 def test_every_exercise_of_the_course_is_tested():
-    for path in (Path(places.ROOT) / "course_utils" / "exercises").glob("nb*.py"):
+    for path in (Path(paths.ROOT) / "course_utils" / "exercises").glob("nb*.py"):
         import_module(f"course_utils.exercises.{path.stem}")
-    from course_utils.check import _registered
+    from course_utils.exercises.checking import _registered
 
     assert set(_registered) == set(MUTANTS)
 

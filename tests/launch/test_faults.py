@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from course_utils import LaunchError, places
-from course_utils.launch import view
+from course_utils import LaunchError, paths
+from course_utils.display import view
 from tests.launch.fault import START, Fault
 from tests.launch.faults import FAULTS
 
@@ -104,12 +104,12 @@ def test_the_next_launch_works_after_each_failure(worker, launch):
 
 
 def test_an_interrupt_at_any_moment_ends_the_ranks(worker, launch, monkeypatch):
-    class Interrupting(view.Silent):
+    class Interrupting(view.Screen):
         def update(self):
             if time.monotonic() > at:
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr(view, "Silent", Interrupting)
+    monkeypatch.setattr(view, "Screen", Interrupting)
     at = math.inf
     fine, long = worker("fine.py", START), worker("long.py", START + "time.sleep(1000)\n")
     launch(fine)
@@ -130,7 +130,7 @@ def start(context):
     print("all have started")
 
 api.MultiprocessContext._start = api.SubprocessContext._start = start
-from course_utils.launch import torchrun
+from course_utils.launcher import torchrun
 signal.signal(signal.SIGTERM, lambda number, frame: print("stopped"))
 api.MultiprocessContext._start(None)
 api.SubprocessContext._start(None)
@@ -139,6 +139,6 @@ api.SubprocessContext._start(None)
 
 def test_a_stop_waits_until_all_ranks_have_started():
     command = [sys.executable, "-P", "-c", STOPPED_WHILE_RANKS_START]
-    environ = os.environ | {"PYTHONPATH": str(places.ROOT)}
+    environ = os.environ | {"PYTHONPATH": str(paths.ROOT)}
     said = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
     assert said.splitlines() == 2 * ["all have started", "stopped"]

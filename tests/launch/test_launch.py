@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from course_utils import LaunchError, places
-from course_utils.launch import InputError, client
+from course_utils import LaunchError, paths
+from course_utils.errors import InputError
+from course_utils.launcher import client
 
 HELLO = """
 import torch
@@ -183,7 +184,7 @@ def test_series_marks_and_odd_values_arrive(worker, launch):
 def test_what_a_worker_imports_is_read_anew_even_if_edited_in_the_same_second(worker, launch, warm):
     script = worker("whole.py", "import part\nprint(part.value)")
     for value in "12":
-        part = places.workers() / worker("part.py", f"value = {value}")
+        part = paths.workers() / worker("part.py", f"value = {value}")
         os.utime(part, (0, 0))
         assert launch(script, nproc=1, warm=warm).ranks[0].stdout == f"{value}\n"
 
@@ -193,8 +194,8 @@ def test_a_worker_file_runs_by_hand(worker, launch, tmp_path):
     command = launch("hello.py").command.split()
     done = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", *command[1:]],
-        cwd=places.home(),
-        env=os.environ | {"PYTHONPATH": str(places.ROOT), "OMP_NUM_THREADS": "1"},
+        cwd=paths.home(),
+        env=os.environ | {"PYTHONPATH": str(paths.ROOT), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=60,
@@ -208,7 +209,7 @@ def test_a_worker_file_runs_by_hand(worker, launch, tmp_path):
 def test_what_runs_left_may_be_removed_while_a_notebook_is_open(worker, launch):
     script = worker("hello.py", HELLO)
     first = launch(script)
-    shutil.rmtree(places.runs())
+    shutil.rmtree(paths.runs())
     assert launch(script).ok
     assert first.ok
     assert first.ranks[0].stdout == ""
@@ -240,7 +241,7 @@ def test_a_file_outside_workers(launch, name):
 
 def test_a_link_out_of_workers(launch, tmp_path):
     (tmp_path / "real.py").write_text("print('reached')")
-    link = places.workers() / "link.py"
+    link = paths.workers() / "link.py"
     link.symlink_to(tmp_path / "real.py")
     try:
         with pytest.raises(InputError, match="outside workers/"):
@@ -259,7 +260,7 @@ def test_an_agent_that_cannot_start_leaves_its_log(tmp_path):
     (tmp_path / "torch.py").write_text("raise ImportError('no torch here')")
     (tmp_path / "home" / "workers").mkdir(parents=True)
     (tmp_path / "home" / "workers" / "any.py").touch()
-    environ = {"COURSE_HOME": str(tmp_path / "home"), "PYTHONPATH": f"{tmp_path}:{places.ROOT}"}
+    environ = {"COURSE_HOME": str(tmp_path / "home"), "PYTHONPATH": f"{tmp_path}:{paths.ROOT}"}
     done = subprocess.run(
         [sys.executable, "-c", "from course_utils import launch; launch('any.py', warm=False)"],
         env=os.environ | environ,

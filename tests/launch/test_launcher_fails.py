@@ -5,7 +5,7 @@ import re
 import pytest
 
 from course_utils import LaunchError
-from course_utils.launch import client
+from course_utils.launcher import client
 
 KILL_THE_AGENT = "import psutil\npsutil.Process().parent().parent().kill()\n"
 

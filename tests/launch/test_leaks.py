@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from course_utils import places
-from course_utils.launch.client import kept_agent
+from course_utils import paths
+from course_utils.launcher.client import kept_agent
 from tests.waiting import wait_for
 
 SCRIPT = """
@@ -32,7 +32,7 @@ def held() -> dict[str, object]:
         "descriptors": sum(each.num_fds() for each in ours),
         "threads": sum(each.num_threads() for each in ours),
         "temporary files": len(os.listdir(tempfile.gettempdir())),
-        "run folders": sum(1 for _ in places.runs().glob("*/*")),
+        "run folders": sum(1 for _ in paths.runs().glob("*/*")),
     }
 
 

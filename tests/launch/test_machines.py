@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from course_utils import places
-from course_utils.launch import InputError
+from course_utils import paths
+from course_utils.errors import InputError
 
 MEET = """
 import os, torch, torch.distributed as dist
@@ -37,7 +37,7 @@ def test_two_launches_of_two_ranks_are_one_world_of_four(worker):
         f"run = launch({script!r}, nnodes=2, rdzv_endpoint={endpoint!r}, timeout=60)\n"
         "print('RANKS', sorted(rank.number for rank in run.ranks), run.reports[0])\n"
     )
-    environ = os.environ | {"PYTHONPATH": str(places.ROOT), "GLOO_SOCKET_IFNAME": "lo"}
+    environ = os.environ | {"PYTHONPATH": str(paths.ROOT), "GLOO_SOCKET_IFNAME": "lo"}
     nodes = [
         subprocess.Popen(
             [sys.executable, "-c", code], env=environ, stdout=subprocess.PIPE, text=True

@@ -13,8 +13,9 @@ import time
 import psutil
 import pytest
 
-from course_utils import places
-from course_utils.launch import agent, processes, view
+from course_utils import paths
+from course_utils.display import view
+from course_utils.launcher import agent, processes
 from tests.waiting import wait_for
 
 # Each rank ignores SIGTERM and has children of its own, one in another session: the worst there is.
@@ -32,7 +33,7 @@ time.sleep(1000)
 # What a notebook forks has all its files open: the pipe to its agent too.
 FORKS = """
 import os, time
-from course_utils.launch import client
+from course_utils.launcher import client
 client.kept_agent()
 if os.fork() == 0:
     os.setsid()
@@ -63,7 +64,7 @@ def start(tmp_path):
     home = tmp_path / "home"
     (home / "workers").mkdir(parents=True)
     (home / "workers" / "stubborn.py").write_text(STUBBORN.replace("MARK", str(home)))
-    environ = os.environ | {"COURSE_HOME": str(home), "PYTHONPATH": str(places.ROOT)}
+    environ = os.environ | {"COURSE_HOME": str(home), "PYTHONPATH": str(paths.ROOT)}
     kernels = []
 
     def begin(warm: bool, first: str = "") -> subprocess.Popen:
@@ -167,7 +168,7 @@ def test_a_rank_that_begins_when_its_run_is_over_ends_itself(tmp_path):
     }
     rank = subprocess.run(
         [sys.executable, agent.BOOTSTRAP, base64.b64encode(json.dumps(orders).encode())],
-        env=os.environ | {"LOCAL_RANK": "0", "RANK": "0", "PYTHONPATH": str(places.ROOT)},
+        env=os.environ | {"LOCAL_RANK": "0", "RANK": "0", "PYTHONPATH": str(paths.ROOT)},
         capture_output=True,
     )
     assert rank.returncode == 1

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from course_utils import launch as loud
-from course_utils.launch import text
+from course_utils.display import text
 
 
 def shown(capsys) -> list[str]:

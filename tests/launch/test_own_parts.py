@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from course_utils import places
+from course_utils import paths
 
 # What a student may add at the end of a part, to see it at work or to break it.
 EDITS = {
@@ -68,7 +68,7 @@ def test_an_edited_part_is_trained_over_until_clean_brings_the_courses_back(home
     losses, said = train()
     assert said == [0, 0]
     name, edit = EDITS[part]
-    with (places.workers() / name).open("a") as file:
+    with (paths.workers() / name).open("a") as file:
         file.write(edit)
 
     changed, said = train()
@@ -76,9 +76,9 @@ def test_an_edited_part_is_trained_over_until_clean_brings_the_courses_back(home
     assert abs(changed[-1] - losses[-1]) > 1e-6
 
     subprocess.run(
-        [sys.executable, "-m", "course_utils", "clean"], check=True, cwd=places.ROOT, timeout=60
+        [sys.executable, "-m", "course_utils", "clean"], check=True, cwd=paths.ROOT, timeout=60
     )
-    assert not (places.home() / "workers").exists()
+    assert not (paths.home() / "workers").exists()
     again, said = train()
     assert said == [0, 0]
     assert again == pytest.approx(losses, abs=1e-12)

@@ -8,7 +8,7 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 from nbclient import NotebookClient
 
-from course_utils import places
+from course_utils import paths
 from tests.conftest import is_rank
 
 DEADLINE = 60  # seconds
@@ -183,7 +183,7 @@ def test_an_executed_notebook_saves_the_block_alone(worker):
     source = f'from course_utils import launch\nrun = launch("{script}", nproc=1)'
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
     NotebookClient(
-        book, timeout=2 * DEADLINE, resources={"metadata": {"path": places.ROOT}}
+        book, timeout=2 * DEADLINE, resources={"metadata": {"path": paths.ROOT}}
     ).execute()
     (output,) = book.cells[0].outputs
     assert output.output_type == "stream"

@@ -8,7 +8,7 @@ import threading
 import psutil
 import pytest
 
-from course_utils import places
+from course_utils import paths
 
 WAITS = """
 import time
@@ -30,16 +30,16 @@ def listening(process: psutil.Process) -> set[str]:
 
 @pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
 def test_nothing_listens_beyond_the_loopback(worker, launch, monkeypatch, warm):
-    from course_utils.launch import view
+    from course_utils.display import view
 
     seen: set[str] = set()
 
-    class Looking(view.Silent):
+    class Looking(view.Screen):
         def update(self):
             for process in psutil.Process().children(recursive=True):
                 seen.update(listening(process))
 
-    monkeypatch.setattr(view, "Silent", Looking)
+    monkeypatch.setattr(view, "Screen", Looking)
     assert launch(worker("waits.py", WAITS), nproc=3, warm=warm).ok
     assert seen == {"127.0.0.1"}
 
@@ -56,7 +56,7 @@ SESSION = """
 import os, signal, socket, sys
 machine, end = sys.argv[1:]
 socket.gethostname = lambda: machine
-from course_utils.launch.folder import session_folder
+from course_utils.launcher.folder import session_folder
 session_folder()
 if end == "killed":
     os.kill(os.getpid(), signal.SIGKILL)
@@ -64,7 +64,7 @@ if end == "killed":
 
 
 def test_what_a_killed_kernel_left_is_removed_on_its_own_machine_alone(tmp_path):
-    environ = os.environ | {"COURSE_HOME": str(tmp_path), "PYTHONPATH": str(places.ROOT)}
+    environ = os.environ | {"COURSE_HOME": str(tmp_path), "PYTHONPATH": str(paths.ROOT)}
 
     def sessions_after_a_kernel(machine: str, end: str) -> int:
         subprocess.run([sys.executable, "-c", SESSION, machine, end], env=environ, timeout=60)
@@ -76,7 +76,7 @@ def test_what_a_killed_kernel_left_is_removed_on_its_own_machine_alone(tmp_path)
 
 
 def test_a_kernel_that_ends_meanwhile_takes_no_verdict_away(launch):
-    over, session = threading.Event(), places.runs() / "20260101-000000-box-1"
+    over, session = threading.Event(), paths.runs() / "20260101-000000-box-1"
 
     def others_come_and_go() -> None:
         while not over.is_set():
@@ -96,15 +96,15 @@ def test_a_kernel_that_ends_meanwhile_takes_no_verdict_away(launch):
 def test_a_read_only_checkout_uses_the_cache_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("COURSE_HOME")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(os, "access", lambda path, mode: path != places.ROOT)
-    assert places.workers() == tmp_path / "distributed-course" / "workers"
-    assert places.runs().stat().st_mode & 0o777 == 0o700
+    monkeypatch.setattr(os, "access", lambda path, mode: path != paths.ROOT)
+    assert paths.workers() == tmp_path / "distributed-course" / "workers"
+    assert paths.runs().stat().st_mode & 0o777 == 0o700
 
 
 def test_data_lie_in_a_read_only_checkout_if_somebody_has_put_them_there(monkeypatch, tmp_path):
     monkeypatch.setenv("COURSE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(places, "ROOT", tmp_path)
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert places.data() == tmp_path / "home" / "data"
+    assert paths.data() == tmp_path / "home" / "data"
     (tmp_path / "data" / "MNIST").mkdir(parents=True)
-    assert places.data() == tmp_path / "data"
+    assert paths.data() == tmp_path / "data"

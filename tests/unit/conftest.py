@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from course_utils import places
+from course_utils import paths
 
 DEMO = '''"""Count to a number."""
 import argparse
@@ -73,11 +73,11 @@ class SmallCourse:
         """Call the command line."""
         self.write(worst)
         code = (
-            "import sys, pathlib; from course_utils import places;"
-            f"places.NOTEBOOKS = pathlib.Path({str(self.root / 'notebooks')!r});"
+            "import sys, pathlib; from course_utils import paths;"
+            f"paths.NOTEBOOKS = pathlib.Path({str(self.root / 'notebooks')!r});"
             "from course_utils.__main__ import main; sys.exit(main(sys.argv[1:]))"
         )
-        own = {"COURSE_HOME": str(self.home), "PYTHONPATH": str(places.ROOT)}
+        own = {"COURSE_HOME": str(self.home), "PYTHONPATH": str(paths.ROOT)}
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | streams
         return subprocess.Popen(
             [sys.executable, "-c", code, *arguments], env=os.environ | own | (env or {}), **streams

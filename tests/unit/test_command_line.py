@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from course_utils import demos, places
+from course_utils import paths
+from course_utils.notebook import demos
 
 
 def test_list_shows_each_notebook_with_a_line_for_each_of_its_demos(small_course):
@@ -126,4 +127,4 @@ def test_clean_removes_what_runs_left(small_course):
 )
 def test_nobody_waits_for_torch_who_does_not_need_it(imports):
     code = f"{imports}\nimport sys; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=places.ROOT, timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], cwd=paths.ROOT, timeout=60).returncode == 0

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from course_utils import places
+from course_utils import paths
 
-REQUIREMENTS = places.ROOT / "requirements.txt"
+REQUIREMENTS = paths.ROOT / "requirements.txt"
 ASK = "from course_utils.doctor import doctor; raise SystemExit(doctor())"
 
 DISTRIBUTED = """
@@ -37,11 +37,11 @@ UNSEEN = f"import warnings; warnings.warn('CUDA initialization: {TOO_OLD}')"
 
 def examine(*flags: str, path: Path | None = None, **env: str) -> tuple[int, dict[str, str]]:
     """The doctor's status, and its lines by what they are about, with `path` put before all."""
-    env |= {"PYTHONPATH": os.pathsep.join([str(path), str(places.ROOT)] if path else [])}
+    env |= {"PYTHONPATH": os.pathsep.join([str(path), str(paths.ROOT)] if path else [])}
     env |= {"PATH": os.pathsep.join([str(path), os.environ["PATH"]])} if path else {}
     done = subprocess.run(
         [sys.executable, *flags, "-c", ASK],
-        cwd=places.ROOT,
+        cwd=paths.ROOT,
         env={**os.environ, "COURSE_DEVICE": "", **env},
         capture_output=True,
         text=True,

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from course_utils import places
+from course_utils import paths
 from course_utils.doctor import environment, helpers, machine, network
 from course_utils.doctor.machine import GIB, ControlGroup, Machine
 from course_utils.doctor.network import Network
-from course_utils.launch.folder import session_folder
+from course_utils.launcher.folder import session_folder
 
 MACHINE = Machine(
     cores=4,
@@ -104,7 +104,7 @@ def test_a_loopback_that_is_down_is_found():
     code = "from course_utils.doctor import network; print(next(network.look()))"
     done = subprocess.run(
         [*alone, sys.executable, "-c", code],
-        cwd=places.ROOT,
+        cwd=paths.ROOT,
         capture_output=True,
         text=True,
         timeout=60,

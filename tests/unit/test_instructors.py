@@ -7,11 +7,12 @@ import subprocess
 
 import pytest
 
-from course_utils import demos, places
+from course_utils import paths
+from course_utils.notebook import demos
 from tests.unit.run_sh.checkout import write_program
 
-GUIDE = (places.ROOT / "docs" / "instructors.md").read_text(encoding="utf-8")
-TEMPLATES = places.ROOT / "docs" / "templates"
+GUIDE = (paths.ROOT / "docs" / "instructors.md").read_text(encoding="utf-8")
+TEMPLATES = paths.ROOT / "docs" / "templates"
 SBATCH = TEMPLATES / "slurm.sbatch"
 
 
@@ -37,7 +38,7 @@ def code(cell: str) -> list[str]:
 
 
 def test_every_answer_is_a_section_of_its_notebook():
-    titles = {path.name[:2]: headings(path) for path in places.NOTEBOOKS.glob("*.ipynb")}
+    titles = {path.name[:2]: headings(path) for path in paths.NOTEBOOKS.glob("*.ipynb")}
     answers = [answer for row in rows("Typical questions") for answer in row[1].split(";")]
     assert len(answers) > 20
     for answer in answers:
@@ -59,7 +60,7 @@ def test_the_batch_file_starts_a_torchrun_on_each_node(tmp_path):
     write_program(tmp_path / "srun", '#!/bin/sh\necho "$OMP_NUM_THREADS:" "$@"\n')
     job = {
         "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
-        "SLURM_SUBMIT_DIR": str(places.ROOT),
+        "SLURM_SUBMIT_DIR": str(paths.ROOT),
         "SLURM_JOB_ID": "1234567",
         "SLURM_JOB_NODELIST": "node[7-8]",
         "SLURM_JOB_NUM_NODES": "2",

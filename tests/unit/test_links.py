@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from course_utils import links
-from course_utils.launch import InputError, LaunchError
+from course_utils.errors import InputError, LaunchError
 
 permitted = pytest.mark.skipif(bool(links.why_not()), reason=links.why_not() or "permitted")
 SUM = """
@@ -40,7 +40,7 @@ def inside() -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
-        if "course_utils.links_inside" in words and os.environ["COURSE_HOME"] in str(words):
+        if "course_utils.links.inside" in words and os.environ["COURSE_HOME"] in str(words):
             found.append(process)
     return found
 

@@ -3,8 +3,8 @@
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from course_utils import LaunchError, load_ipython_extension, places
-from course_utils.launch import InputError
+from course_utils import LaunchError, load_ipython_extension, paths
+from course_utils.errors import InputError
 
 
 @pytest.fixture
@@ -12,23 +12,23 @@ def shell(monkeypatch):
     """A shell of its own with the magics."""
     shell = InteractiveShell()
     load_ipython_extension(shell)
-    monkeypatch.setattr("course_utils.magics._shell", lambda: shell)
+    monkeypatch.setattr("course_utils.notebook.magics._shell", lambda: shell)
     yield shell
-    for path in places.workers().glob("*.py"):
+    for path in paths.workers().glob("*.py"):
         path.unlink()
 
 
 def test_a_worker_cell_writes_its_file(shell, capsys):
     shell.run_cell_magic("worker", "one.py", "x = 1\ny = 2\n")
     assert capsys.readouterr().out == "workers/one.py written: 2 lines\n"
-    assert (places.workers() / "one.py").read_text() == "x = 1\ny = 2\n"
+    assert (paths.workers() / "one.py").read_text() == "x = 1\ny = 2\n"
 
 
 def test_append_adds_once(shell, capsys):
     shell.run_cell_magic("worker", "one.py", "x = 1\n")
     for _ in range(2):
         shell.run_cell_magic("worker", "--append one.py", "y = 2\n")
-    assert (places.workers() / "one.py").read_text() == "x = 1\n\n\ny = 2\n"
+    assert (paths.workers() / "one.py").read_text() == "x = 1\n\n\ny = 2\n"
     assert capsys.readouterr().out.splitlines() == [
         "workers/one.py written: 1 line",
         "workers/one.py added to: 4 lines",
@@ -38,7 +38,7 @@ def test_append_adds_once(shell, capsys):
 
 def test_append_to_nothing_begins_the_file(shell):
     shell.run_cell_magic("worker", "--append new.py", "y = 2\n")
-    assert (places.workers() / "new.py").read_text() == "y = 2\n"
+    assert (paths.workers() / "new.py").read_text() == "y = 2\n"
 
 
 def test_torchrun_writes_launches_shows_and_binds(shell, capsys):

@@ -5,8 +5,9 @@ import json
 
 import pytest
 
-from course_utils import notebooks, places
-from course_utils.launch import InputError
+from course_utils import paths
+from course_utils.errors import InputError
+from course_utils.notebook import cells
 
 
 @pytest.fixture
@@ -14,7 +15,7 @@ def book(tmp_path, monkeypatch):
     """Make a folder of notebooks and an empty home."""
     folder = tmp_path / "notebooks"
     folder.mkdir()
-    monkeypatch.setattr(places, "NOTEBOOKS", folder)
+    monkeypatch.setattr(paths, "NOTEBOOKS", folder)
     monkeypatch.setenv("COURSE_HOME", str(tmp_path / "home"))
 
     def write(name, *sources):
@@ -29,73 +30,73 @@ def book(tmp_path, monkeypatch):
 
 def test_cells_become_files(book):
     book("00_a.ipynb", "%%worker one.py\nx = 1\n", "print(2)", "%%torchrun -n 3 two.py --n 4\ny")
-    assert notebooks.sources() == {"one.py": "x = 1\n", "two.py": "y\n"}
-    assert [cell.tags for cell in notebooks.cells()] == [("a:b",)] * 2
-    assert [cell.notebook for cell in notebooks.cells()] == ["00_a"] * 2
+    assert cells.sources() == {"one.py": "x = 1\n", "two.py": "y\n"}
+    assert [cell.tags for cell in cells.cells()] == [("a:b",)] * 2
+    assert [cell.notebook for cell in cells.cells()] == ["00_a"] * 2
 
 
 def test_appended_cells_follow_in_order(book):
     book("00_a.ipynb", "%%worker a.py\nx", "%%worker --append a.py\ny", "%%worker --append a.py\nz")
-    assert notebooks.sources() == {"a.py": "x\n\n\ny\n\n\nz\n"}
+    assert cells.sources() == {"a.py": "x\n\n\ny\n\n\nz\n"}
 
 
 def test_what_is_missing_is_written_with_what_it_imports(book):
     book("00_a.ipynb", "%%worker ring.py\nimport deep", "%%worker deep.py\nimport os")
     book("01_b.ipynb", "%%worker train.py\nfrom ring import x", "%%worker other.py\npass")
-    notebooks.write_missing("train.py")
-    written = sorted(path.name for path in places.workers().iterdir())
+    cells.write_missing("train.py")
+    written = sorted(path.name for path in paths.workers().iterdir())
     assert written == ["deep.py", "ring.py", "train.py"]
 
 
 def test_a_file_the_student_changed_is_left_alone(book):
     book("00_a.ipynb", "%%worker ring.py\nours", "%%worker train.py\nimport ring")
-    (places.workers() / "ring.py").write_text("theirs")
-    notebooks.write_missing("train.py")
-    assert (places.workers() / "ring.py").read_text() == "theirs"
+    (paths.workers() / "ring.py").write_text("theirs")
+    cells.write_missing("train.py")
+    assert (paths.workers() / "ring.py").read_text() == "theirs"
 
 
 def test_a_notebook_that_changes_is_read_again(book):
     book("00_a.ipynb", "%%worker one.py\nx = 1\n")
-    assert "one.py" in notebooks.sources()
+    assert "one.py" in cells.sources()
     book("00_a.ipynb", "%%worker another.py\nx = 1\n")
-    assert list(notebooks.sources()) == ["another.py"]
+    assert list(cells.sources()) == ["another.py"]
 
 
 def test_a_file_bears_the_same_name_with_its_folder_before_it(book):
     book("00_a.ipynb", "%%worker workers/mine.py\nx", "%%torchrun ./two.py --to a.py\ny")
-    assert list(notebooks.sources()) == ["mine.py", "two.py"]
+    assert list(cells.sources()) == ["mine.py", "two.py"]
 
 
 @pytest.mark.parametrize("line", ["one.py  # rank 1's turn", "../x.py", "a/x.py", "notes.txt", ""])
 def test_a_cell_whose_magic_refuses_it_stands_in_no_other_s_way(book, line):
     book("00_a.ipynb", f"%%worker {line}\nx", "%%worker good.py\ny")
-    assert notebooks.sources() == {"good.py": "y\n"}
+    assert cells.sources() == {"good.py": "y\n"}
 
 
 @pytest.mark.parametrize(
     "text", ["<<<<<<< HEAD\n{}", "", "{}", "[]"], ids=["conflict", "empty", "no cells", "a list"]
 )
 def test_a_broken_notebook_is_named_in_one_sentence(book, text):
-    (places.NOTEBOOKS / "04_ring.ipynb").write_text(text)
+    (paths.NOTEBOOKS / "04_ring.ipynb").write_text(text)
     with pytest.raises(InputError, match=r"04_ring\.ipynb is broken") as caught:
-        notebooks.write_missing("one.py")
+        cells.write_missing("one.py")
     assert "\n" not in str(caught.value)
 
 
 def test_worker_names_are_unique_over_the_course():
-    first = [cell.file for cell in notebooks.cells() if not cell.append]
+    first = [cell.file for cell in cells.cells() if not cell.append]
     repeated = {name for name in first if first.count(name) > 1}
     assert not repeated
 
 
 def test_every_worker_file_is_python_with_a_use():
-    for name, source in notebooks.sources().items():
+    for name, source in cells.sources().items():
         tree = ast.parse(source, name)
         assert tree.body, name
 
 
 def test_saved_notebooks_are_clean():
-    for path in sorted(places.NOTEBOOKS.glob("*.ipynb")):
+    for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
         book = json.loads(path.read_text())
         assert set(book["metadata"]) == {"kernelspec", "language_info"}
         assert book["metadata"]["language_info"] == {"name": "python"}
@@ -105,7 +106,7 @@ def test_saved_notebooks_are_clean():
 
 
 def test_most_outputs_are_compared():
-    for path in sorted(places.NOTEBOOKS.glob("*.ipynb")):
+    for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
         shown = [cell for cell in json.loads(path.read_text())["cells"] if cell.get("outputs")]
         free = [c for c in shown if "nbval-ignore-output" in c["metadata"].get("tags", [])]
         assert len(free) <= 0.2 * len(shown), path.name

@@ -12,7 +12,7 @@ import nbformat
 import pytest
 
 import tests.__main__ as passes
-from course_utils import places
+from course_utils import paths
 from tests import longest_first
 
 PLUGINS = "-p xdist"  # and not nbval, which takes long to import
@@ -115,5 +115,5 @@ def test_the_longest_notebooks_come_first():
 
 
 def test_every_notebook_has_its_place():
-    there = [path.name[:2] for path in places.NOTEBOOKS.glob("*.ipynb")]
+    there = [path.name[:2] for path in paths.NOTEBOOKS.glob("*.ipynb")]
     assert sorted(longest_first.LONGEST_FIRST) == sorted(there)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_utils import proofs
+from course_utils.notebook import proofs
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from course_utils import palette, show
-from course_utils.show.matrices import Matrix, parts
+from course_utils.show.matrix_grid import Matrix, parts
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,9 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import pytest
 
-from course_utils import notebooks, show
-from course_utils.show.tape import layout
+from course_utils import show
+from course_utils.notebook import cells
+from course_utils.show.tape_graph import layout
 
 
 class Entry(NamedTuple):
@@ -24,7 +25,7 @@ def no_window(monkeypatch):
 
 @pytest.fixture
 def tape():
-    module = notebooks.load_worker("tape.py")
+    module = cells.load_worker("tape.py")
     module.trace(False)
     module.reset_tape()
     return module

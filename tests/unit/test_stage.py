@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from course_utils import places
+from course_utils import paths
 
 TERMINAL = {"TERM": "xterm-256color", "COLUMNS": "80", "NO_COLOR": ""}
 
@@ -157,7 +157,7 @@ def test_a_torch_that_cannot_be_imported_is_a_sentence_that_names_the_doctor(
     small_course, tmp_path
 ):
     (tmp_path / "torch.py").write_text("raise ImportError('libcudart.so is not there')")
-    path = os.pathsep.join([str(tmp_path), str(places.ROOT)])
+    path = os.pathsep.join([str(tmp_path), str(paths.ROOT)])
     done = small_course("demo", "count", env={"PYTHONPATH": path})
     assert done.returncode == 1
     assert "Traceback" not in done.stderr

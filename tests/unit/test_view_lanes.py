@@ -7,10 +7,12 @@ import sys
 
 import pytest
 
-from course_utils.launch import Rank, Run, Verdict, cards, lanes
-from course_utils.launch.folder import RunFolder
-from course_utils.launch.follow import Progress
-from course_utils.launch.lanes import Lane
+from course_utils.diagnosis.verdict import Verdict
+from course_utils.display import cards, lanes
+from course_utils.display.follow import Progress
+from course_utils.display.lanes import Lane
+from course_utils.launcher.folder import RunFolder
+from course_utils.runs import Rank, Run
 
 
 class WrittenRank:
@@ -162,9 +164,9 @@ def test_many_ranks_have_fewer_lines_each():
 
 
 def test_a_failed_run_has_a_card_with_its_line_and_its_ranks(ranks, worker):
-    from course_utils import places
+    from course_utils import paths
 
-    script = places.workers() / worker("fails.py", "x = 1\nraise ValueError('<no>')\ny = 2\n")
+    script = paths.workers() / worker("fails.py", "x = 1\nraise ValueError('<no>')\ny = 2\n")
     two = ranks(2)
     two[1].prints("said <last>\n")
     verdict = Verdict(

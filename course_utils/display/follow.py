@@ -1,0 +1,76 @@
+"""Follows what the ranks of a living run write: their logs, and how far they say they are."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from course_utils.display import text
+from course_utils.runs import Run
+
+
+class Tail:
+    """Reads what has been added to a log since the last look."""
+
+    AT_ONCE = 4_000_000  # bytes of one look
+    LONGEST = 100_000  # bytes of an unfinished line that are kept
+
+    def __init__(self, path: Path):
+        self.path = path
+        self._position = 0
+        self._rest = b""
+
+    def lines(self, final: bool = False) -> list[str]:
+        """The lines completed since the last call; with `final` all, an unfinished one too."""
+        lines = []
+        while added := self._added():
+            *whole, rest = (self._rest + added).split(b"\n")
+            lines += whole
+            self._rest = rest[-self.LONGEST :]
+            if not final:
+                break
+        if final and self._rest:
+            lines.append(self._rest)
+            self._rest = b""
+        return [line.decode(errors="backslashreplace") for line in lines]
+
+    def _added(self) -> bytes:
+        try:
+            with open(self.path, "rb") as log:
+                log.seek(self._position)
+                added = log.read(self.AT_ONCE)
+        except FileNotFoundError:
+            return b""
+        self._position += len(added)
+        return added
+
+
+class Events(Tail):
+    """Reads what a rank has recorded since the last look."""
+
+    def new(self) -> Iterator[dict[str, Any]]:
+        """The events recorded since the last call."""
+        for line in self.lines():
+            with suppress(json.JSONDecodeError):  # two processes of a rank that report at once
+                yield json.loads(line)
+
+
+class Progress:
+    """A progress bar fed by rank 0's `report(step=, total=)`."""
+
+    WIDTH = 30
+
+    def __init__(self, run: Run):
+        self._events = Events(run.ranks[0].dir / "events.jsonl")
+        self._last: dict[str, Any] = {}
+
+    def line(self) -> str:
+        """The bar with the latest values; '' as long as no rank has said how far it is."""
+        for event in self._events.new():
+            if event["kind"] == "report" and text.share_done(event["data"]) is not None:
+                self._last = event["data"]
+        if not self._last:
+            return ""
+        done = int(self.WIDTH * text.share_done(self._last))
+        return f"{'━' * done}{'─' * (self.WIDTH - done)} {text.progress(self._last)}"

@@ -1,0 +1,166 @@
+"""The lanes of a living run: a rank's last lines each, what it does, and how far the run is."""
+
+import html
+import time
+from collections import deque
+from typing import Any
+
+from course_utils import palette
+from course_utils.diagnosis.evidence import Call, noted_calls
+from course_utils.display import text
+from course_utils.display.follow import Events, Tail
+from course_utils.launcher import processes
+from course_utils.runs import Rank
+
+MARKS = {"starting": "○", "running": "▶", "waiting": "‖", "done": "✓", "failed": "✗"}
+FEW = 4  # ranks that share the width of a page; more stand in rows of equal lanes
+CURVE = 300, 60  # width and height in pixels
+POINTS = 150  # of a curve that are drawn
+LONG = 2  # seconds a rank has waited before it is said for how long
+
+
+class Lane:
+    """What one rank of a living run has said so far, and what it does.
+
+    Attributes:
+        state: starting, running, waiting, done or failed.
+        words: the state as a student reads it: `waits in all_reduce #3`.
+        lines: the last lines it printed.
+        report: its last report of a step out of a total, or {}.
+        losses: what it reported as `loss`.
+    """
+
+    def __init__(self, rank: Rank, lines: int):
+        self.state = self.words = "starting"
+        self.lines: deque[str] = deque(maxlen=lines)
+        self.report: dict[str, Any] = {}
+        self.losses: list[float] = []
+        self._rank = rank
+        self._stdout = Tail(rank.dir / "stdout.log")
+        self._events = Events(rank.dir / "events.jsonl")
+        self._end: dict[str, Any] = {}
+        self._call: Call | None = None
+        self._since = 0.0
+
+    @property
+    def number(self) -> int:
+        """The rank."""
+        return self._rank.number
+
+    def look(self) -> None:
+        """Take in what the rank has written since the last look."""
+        alive = self._rank.pid is None or processes.is_alive(self._rank.pid)
+        self.lines.extend(map(text.shown, self._stdout.lines()[-self.lines.maxlen :]))
+        for event in self._events.new():
+            if event["kind"] == "report":
+                self._take_in(event["data"])
+            elif event["kind"] in ("end", "thread"):
+                self._end = event["data"]
+        self.state, self.words = self._what_it_does(alive)
+
+    def _take_in(self, report: dict[str, Any]) -> None:
+        if text.share_done(report) is not None:
+            self.report = report
+        if text.is_number(report.get("loss")):
+            self.losses.append(report["loss"])
+
+    def _what_it_does(self, alive: bool) -> tuple[str, str]:
+        if "type" in self._end:
+            return "failed", f"raised {self._end['type']}"
+        if self._end.get("status"):
+            return "failed", f"exit status {self._end['status']}"
+        if self._end:
+            return "done", "done"
+        if not alive:  # and it had no time to say why
+            return "failed", "ended"
+        if not (self._rank.dir / "calls.txt").exists():
+            return "starting", "starting"
+        if waits := self._waits_in():
+            seconds = time.monotonic() - self._since
+            return "waiting", f"waits in {waits}" + (f" · {seconds:.0f} s" * (seconds >= LONG))
+        return "running", "running"
+
+    def _waits_in(self) -> Call | None:
+        """The call the rank was in at the last look too: one that comes and goes is no waiting."""
+        calls = noted_calls(self._rank)
+        call = calls[-1] if calls and not calls[-1].returned else None
+        if call != self._call:
+            self._call, self._since = call, time.monotonic()
+            return None
+        return call
+
+
+def lines_for(ranks: int) -> int:
+    """How many lines of each rank are shown: the more ranks, the fewer."""
+    return 6 if ranks <= FEW else 3 if ranks <= 2 * FEW else 1
+
+
+def draw(lanes: list[Lane], seconds: float) -> str:
+    """The lanes as HTML of a height that does not change while the run lives.
+
+    Args:
+        lanes: one a rank.
+        seconds: since the run began.
+    """
+    few = " course-few" if len(lanes) <= FEW else ""
+    drawn = "".join(map(_lane, lanes))
+    return (
+        f'<div class="course-run{few}"><div class="course-lanes">{drawn}</div>'
+        f'<div class="course-foot">{_progress(lanes, seconds)}{_curve(lanes)}</div></div>'
+    )
+
+
+def _lane(lane: Lane) -> str:
+    lines = "".join(f"<div>{html.escape(line)}</div>" for line in lane.lines)
+    return (
+        f'<section class="course-lane" data-rank="{lane.number}" data-state="{lane.state}" '
+        f'style="--rank:{palette.colour(lane.number)};--lines:{lane.lines.maxlen}">'
+        f"<header><b>rank {lane.number}</b>"
+        f"<span>{MARKS[lane.state]} {html.escape(lane.words)}</span></header>"
+        f"<pre>{lines}</pre></section>"
+    )
+
+
+def _progress(lanes: list[Lane], seconds: float) -> str:
+    """The bar of the first rank that says how far it is, and the time."""
+    report = next((lane.report for lane in lanes if lane.report), None)
+    percent = 100 * text.share_done(report) if report else 0
+    caption = html.escape(text.progress(report)) if report else ""
+    return (
+        f'<div><div class="course-progress" role="progressbar" aria-valuenow="{percent:.0f}">'
+        f'<div style="width:{percent:.1f}%"></div></div>'
+        f"<p><span>{caption}</span><span>{seconds:.0f} s</span></p></div>"
+    )
+
+
+def _curve(lanes: list[Lane]) -> str:
+    """The losses over the reports, in the ranks' colours; '' as long as no rank has two."""
+    curves = {lane.number: lane.losses for lane in lanes if len(lane.losses) > 1}
+    if not curves:
+        return ""
+    width, height = CURVE
+    left, top, right, bottom = 52, 6, width - 2, height - 16
+    low, high = min(map(min, curves.values())), max(map(max, curves.values()))
+    across = (right - left) / (max(map(len, curves.values())) - 1)
+    down = (bottom - top) / ((high - low) or 1)
+    drawn = ""
+    for number, losses in curves.items():
+        points = " ".join(
+            f"{left + across * place:.1f},{top + down * (high - losses[place]):.1f}"
+            for place in _thinned(len(losses))
+        )
+        drawn += f'<polyline points="{points}" stroke="{palette.colour(number)}"/>'
+    return (
+        f'<svg class="course-curve" viewBox="0 0 {width} {height}" role="img" aria-label="loss">'
+        f'<line x1="{left}" y1="{top}" x2="{left}" y2="{bottom}"/>'
+        f'<line x1="{left}" y1="{bottom}" x2="{right}" y2="{bottom}"/>{drawn}'
+        f'<text x="{left - 4}" y="{top + 5}" text-anchor="end">{high:.3g}</text>'
+        f'<text x="{left - 4}" y="{bottom + 2}" text-anchor="end">{low:.3g}</text>'
+        f'<text x="{right}" y="{height - 2}" text-anchor="end">loss, report by report</text></svg>'
+    )
+
+
+def _thinned(count: int) -> list[int]:
+    """At most `POINTS` places out of `count`, evenly spread, the first and the last among them."""
+    drawn = min(count, POINTS)
+    return [place * (count - 1) // (drawn - 1) for place in range(drawn)]

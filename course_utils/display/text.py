@@ -1,0 +1,90 @@
+"""The words of a run that has ended: one plain block, the same every time it is run."""
+
+import math
+from typing import Any
+
+from course_utils.runs import Rank, Run
+
+HEAD, TAIL = 8, 4  # lines of a rank that are shown when it printed more than both together
+WIDTH = 200  # characters of a line that are shown
+
+
+def block(run: Run) -> str:
+    """What stays in the notebook: the command, how it went, and rank by rank what was said."""
+    shown_lines = [run.command, headline(run)]
+    for rank in run.ranks:
+        label = f"rank {rank.number}"
+        log = f'{run.name}.dir / "rank_{rank.index}/stdout.log"'
+        for line in capped(lines(rank.stdout), log):
+            shown_lines.append(f"{label} │ {line}")
+        shown_lines += [f"{label}   {values}" for values in results(rank)]
+    return "\n".join(shown_lines)
+
+
+def headline(run: Run) -> str:
+    """For example `4 ranks · gloo · cpu · ok`."""
+    ranks = f"{len(run.ranks)} rank" + ("s" if len(run.ranks) > 1 else "")
+    return " · ".join(filter(None, [ranks, run.place, "ok" if run.ok else run.verdict.kind]))
+
+
+def lines(text: str) -> list[str]:
+    """The lines of a text; a carriage return, as progress bars use it, ends none."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def capped(lines: list[str], log: str, head: int = HEAD, tail: int = TAIL) -> list[str]:
+    """`lines`, or the first and the last of them and how many there are between."""
+    if len(lines) <= head + tail + 1:
+        return [shown(line) for line in lines]
+    rest = f"... {len(lines) - head - tail} more lines: {log}"
+    return [*map(shown, lines[:head]), rest, *map(shown, lines[-tail:])]
+
+
+def shown(line: str) -> str:
+    """A line as a screen would show it: what follows the last carriage return, not too long."""
+    line = line.rstrip("\r").rpartition("\r")[2]
+    return line if len(line) <= WIDTH else f"{line[:WIDTH]}... ({len(line)} characters)"
+
+
+def results(rank: Rank) -> list[str]:
+    """What the rank reported as results, a line each: the reports without a `step`."""
+    reports = [report for report in rank.reports if "step" not in report]
+    return [values(report) for report in reports]
+
+
+def progress(report: dict[str, Any]) -> str:
+    """How far a rank is, from a report of a step out of a total: `step 3 of 40   loss 0.7`."""
+    others = {name: value for name, value in report.items() if name not in ("step", "total")}
+    return f"step {report['step']} of {report['total']}   {values(others)}".rstrip()
+
+
+def share_done(report: dict[str, Any]) -> float | None:
+    """How far a rank is, from 0 to 1; None for a report that does not say it in numbers."""
+    step, total = report.get("step"), report.get("total")
+    if not (is_number(step) and is_number(total) and total):
+        return None
+    return min(1.0, max(0.0, step / total))
+
+
+def is_number(value: Any) -> bool:
+    """Whether a reported value can be drawn."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def values(report: dict[str, Any]) -> str:
+    """The values of a report: `sent 24.0   received 8.0`."""
+    return "   ".join(f"{name} {number(value)}" for name, value in report.items())
+
+
+def number(value: Any) -> str:
+    """A value in few digits: `0.333333`, `[1, 2]`.
+
+    Rounding errors differ between CPUs: what is below 1e-6 is given as the next power of ten.
+    """
+    if isinstance(value, float) and 0 < abs(value) < 1e-6:
+        return f"{10.0 ** math.ceil(math.log10(abs(value)) - 1e-9):.0e}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return "[" + ", ".join(number(item) for item in value) + "]"
+    return str(value)

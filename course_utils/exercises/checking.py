@@ -1,0 +1,234 @@
+"""Exercises: `check("04.1")` says whether an answer is right, and if not, what to look at.
+
+An exercise is a function that raises `Wrong` at the first wrong value and returns what it proved.
+The modules of `course_utils.exercises` hold them, one module a notebook.
+"""
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from course_utils.display import cards, page
+from course_utils.errors import InputError
+from course_utils.launcher import launch_path
+from course_utils.launcher.options import Options
+from course_utils.notebook import cells
+
+EXERCISES = Path(__file__).resolve().parent
+COLOURS = {"to do": cards.OPEN, "passed": cards.GOOD, "failed": cards.BAD}
+MARKS = {"to do": "○", "passed": "✓", "failed": "✗"}
+_registered: dict[str, "Exercise"] = {}
+_states: dict[str, str] = {}  # by number, what `check` found last in this process
+
+
+class Wrong(Exception):
+    """An answer that is not right: the smallest failing case, and a question that leads on."""
+
+    def __init__(self, message: str, hint: str = ""):
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise.
+
+    Attributes:
+        number: as in `check("04.1")`.
+        title: a few words.
+        test: raises `Wrong`, or returns what it proved, a line each. It is called with the
+            student's function, or with nothing where the answer is a worker file.
+        file: the worker file that holds the answer, or None for a function.
+    """
+
+    number: str
+    title: str
+    test: Callable[..., list[str]]
+    file: str | None = None
+
+    @property
+    def solution(self) -> str:
+        """The course's own answer."""
+        name = self.file or f"exercise_{self.number.replace('.', '_')}.py"
+        return (EXERCISES / "solutions" / name).read_text(encoding="utf-8")
+
+    def solution_card(self) -> dict[str, str]:
+        """The solution as a notebook shows it: folded in, to be opened with a click."""
+        page = (
+            f"<details><summary>Solution of {self.number} {html.escape(self.title)}</summary>"
+            f"<pre>{html.escape(self.solution)}</pre></details>"
+        )
+        return {"text/html": page, "text/plain": self.solution}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What `check` found.
+
+    Attributes:
+        state: "to do", "passed" or "failed".
+        lines: what was proven, or what is wrong.
+    """
+
+    exercise: Exercise
+    state: str
+    lines: list[str]
+
+    def __str__(self) -> str:
+        title = f"{self.exercise.number} {self.exercise.title}: {self.state}"
+        return "\n".join([title, *(f"  {line}" for line in self.lines)])
+
+    def card(self) -> str:
+        """The same as HTML."""
+        title = f"{self.exercise.number} {self.exercise.title}"
+        said = cards.plain("\n".join(self.lines))
+        return cards.card(self.state, COLOURS[self.state], title, said)
+
+
+def exercise(number: str, title: str, file: str | None = None) -> Callable:
+    """Register the decorated function as the test of an exercise."""
+
+    def register(test: Callable[..., list[str]]) -> Callable[..., list[str]]:
+        _registered[number] = Exercise(number, title, test, file)
+        return test
+
+    return register
+
+
+def check(number: str, answer: Any = None) -> None:
+    """Say whether an answer is right: *to do*, *passed* with what was proven, or *failed*.
+
+    Args:
+        number: the exercise's number, as "04.1".
+        answer: the student's function, where the exercise asks for one and not for a worker file.
+    """
+    found = result(number, answer)
+    _states[number] = found.state
+    # What is to do is said alike everywhere: notebooks are saved with nothing else, and compared.
+    _show(str(found), found.card() if found.state != "to do" else "")
+
+
+def progress(notebook: str | None = None) -> None:
+    """Say which exercises are to do, passed or failed, as `check` last found them in this kernel.
+
+    Args:
+        notebook: its number, as "04"; None is those that were begun, or else all.
+
+    Raises:
+        InputError: there is no such notebook, or it has no exercise.
+    """
+    wanted = [notebook] if notebook else sorted({number.partition(".")[0] for number in _states})
+    found = [each for name in wanted or _notebooks() for each in exercises_of(name)]
+    states = [_states.get(each.number, "to do") for each in found]
+    width = max(len(each.title) for each in found)
+    lines, rows = [], []
+    for each, state in zip(found, states, strict=True):
+        lines.append(f"{each.number}  {each.title:{width}}  {MARKS[state]} {state}")
+        cells = (each.number, each.title, f"{MARKS[state]} {state}")
+        rows.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
+    passed = f"{states.count('passed')} of {len(states)} passed"
+    table = f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+    colour = cards.GOOD if set(states) == {"passed"} else cards.OPEN
+    _show("\n".join([*lines, passed]), cards.card("exercises", colour, passed, table))
+
+
+check.progress = progress
+
+
+def result(number: str, answer: Any = None) -> Result:
+    """What `check` prints, to look into."""
+    found = find(number)
+    if found.file is None and answer is None:
+        raise InputError(f'{number} asks for a function: check("{number}", your_function)')
+    if found.file is not None:
+        cells.write_missing(found.file)
+    try:
+        proven = found.test(answer) if found.file is None else found.test()
+    except NotImplementedError:
+        return Result(found, "to do", [])
+    except Wrong as wrong:
+        lines = wrong.message.splitlines() + [line for line in wrong.hint.splitlines() if line]
+        return Result(found, "failed", [*lines, f"%solution {number} shows ours."])
+    return Result(found, "passed", proven)
+
+
+def find(number: str) -> Exercise:
+    """The exercise of that number.
+
+    Raises:
+        InputError: there is none.
+    """
+    if not isinstance(number, str):
+        raise InputError(f'write an exercise\'s number in quotes, as "04.1", and not {number!r}')
+    known = exercises_of(number.partition(".")[0])
+    for each in known:
+        if each.number == number:
+            return each
+    numbers = ", ".join(each.number for each in known)
+    raise InputError(f"there is no exercise {number!r}; there are {numbers}")
+
+
+def exercises_of(notebook: str) -> list[Exercise]:
+    """The exercises of a notebook, in order.
+
+    Raises:
+        InputError: it has none.
+    """
+    if notebook not in _notebooks():
+        known = ", ".join(_notebooks())
+        raise InputError(f"there is no exercise in a notebook {notebook!r}; there are in {known}")
+    import_module(f"course_utils.exercises.nb{notebook}")
+    return [_registered[each] for each in sorted(_registered) if each.startswith(f"{notebook}.")]
+
+
+def _notebooks() -> list[str]:
+    """The numbers of the notebooks with exercises."""
+    return sorted(path.stem.removeprefix("nb") for path in EXERCISES.glob("nb[0-9]*.py"))
+
+
+def _show(plain: str, card: str) -> None:
+    """Show a card on an open page, and plain text elsewhere."""
+    if not card or not page.watched():
+        print(plain, flush=True)
+        return
+    from IPython.display import display
+
+    display(page.bundle(card, plain), raw=True)
+
+
+def probe(
+    file: str | Path, nproc: int, *arguments: Any, timeout: float = 60, stall: float = 30
+) -> list[dict[str, Any]]:
+    """Run a script that calls the student's worker file, and give what it found.
+
+    Args:
+        file: its name in `course_utils/exercises/probes`; it imports the student's file.
+        nproc: number of ranks.
+        *arguments: passed to the script.
+        timeout: seconds after which the answer is called wrong.
+        stall: seconds without any rank computing after which it is called wrong.
+
+    Returns:
+        What the script gave to `findings.report`, rank by rank, each with its `rank`.
+
+    Raises:
+        NotImplementedError: the student has not begun.
+        Wrong: the run failed, with the verdict as its message; or it was ended too early.
+    """
+    path = EXERCISES / "probes" / file
+    cells.write_missing(*cells.imported(path))
+    run = launch_path(path, map(str, arguments), Options(nproc, timeout, stall, show=False))
+    ranks = "1 rank" if nproc == 1 else f"{nproc} ranks"
+    if not run.ok:
+        # Stubs raise it bare; PyTorch raises it too, with a message.
+        if str(run.verdict).partition("\n")[0].endswith(" raised NotImplementedError"):
+            raise NotImplementedError
+        raise Wrong(f"{ranks}: {run.verdict}")
+    if any((rank.last("end") or {}).get("how") != "finished" for rank in run.ranks):
+        ended = "your file ended the script before all of it was looked at"
+        raise Wrong(f"{ranks}: {ended}", "Is there an exit() in it?")
+    return [{"rank": each["rank"], **each["finding"]} for each in run.reports if "finding" in each]

@@ -1,0 +1,180 @@
+"""The agent process: it calls torchrun's own `main` for each run the notebook asks for.
+
+It has torch imported, and stays. The ranks of a cold run are new Pythons, as torchrun starts them;
+those of a warm run are forked from a forkserver that has torch imported too.
+
+The notebook writes requests to this process's stdin, one JSON object a line, and reads replies
+from its stdout. `null` on a line of its own stops the run asked for last. When stdin ends, or this
+process's parent, the notebook is gone, and so is everything here.
+"""
+
+import base64
+import contextlib
+import importlib
+import json
+import multiprocessing
+import multiprocessing.util
+import os
+import queue
+import shutil
+import signal
+import threading
+import time
+import traceback
+import uuid
+from collections.abc import Iterator
+from multiprocessing import forkserver, resource_tracker
+from pathlib import Path
+from typing import Any, NoReturn
+
+from course_utils.launcher import processes
+from course_utils.worker import guards
+
+BOOTSTRAP = str(Path(__file__).resolve().parent.parent / "worker" / "bootstrap.py")
+MONITOR_INTERVAL = "0.01"  # seconds; torchrun's default of 0.1 would double a short run
+
+
+def serve(warm: bool) -> None:
+    """Answer requests until stdin ends; `warm`: be ready for warm runs too before the first."""
+    replies = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what torchrun prints must not mix with the replies
+    requests: queue.Queue[dict[str, Any]] = queue.Queue()
+    current: dict[str, Any] = {}
+    stop = threading.Event()
+    threading.Thread(target=_read, args=(requests, stop, current), daemon=True).start()
+    threading.Thread(target=_watch_notebook, args=(os.getppid(), current), daemon=True).start()
+    with guards.modules_stay():
+        import torch.distributed.run  # noqa: F401 (for the forkserver too)
+    if warm:
+        with forking():
+            start_forkserver()
+    from course_utils.launcher import torchrun
+
+    if warm:
+        wait_for_forkserver()
+    # Between runs there is nothing to end. (Not SIG_IGN: what is started here would inherit that.)
+    signal.signal(signal.SIGTERM, lambda number, frame: None)
+    replies.write(json.dumps({"ready": os.getpid()}) + "\n")
+    while True:
+        request = requests.get()
+        current.update(request)
+        os.environ.clear()
+        os.environ.update(request["environ"])
+        try:
+            if request["warm"]:
+                start_forkserver()  # where it was killed, or not needed until now
+            outcome = torchrun.run(torchrun_arguments(request), stop)
+        except BaseException:  # whatever it was, the notebook must hear of it
+            outcome = {"error": traceback.format_exc()}
+        current.clear()
+        replies.write(json.dumps(outcome) + "\n")
+
+
+def start_forkserver() -> None:
+    """Start the process the ranks are forked from, if it does not run: torch is imported in it."""
+    multiprocessing.set_forkserver_preload(["course_utils.launcher.preload"])
+    os.environ["COURSE_AGENT"] = str(os.getpid())
+    forkserver.ensure_running()
+
+
+@contextlib.contextmanager
+def forking() -> Iterator[None]:
+    """Let multiprocessing fork what it would start as a new Python: torch is imported here.
+
+    Only before the first run: a fork has none of the threads that a run leaves behind.
+    """
+    resource_tracker.ensure_running()  # needs no torch
+    start_new = multiprocessing.util.spawnv_passfds
+
+    def fork(_: str, command: list[str], descriptors: list[int]) -> int:
+        if pid := os.fork():
+            return pid
+        multiprocessing.util.spawnv_passfds = start_new
+        become(command[-1], descriptors)
+
+    multiprocessing.util.spawnv_passfds = fork
+    try:
+        yield
+    finally:
+        multiprocessing.util.spawnv_passfds = start_new
+
+
+def become(code: str, descriptors: list[int]) -> NoReturn:
+    """Go on, in a fork, as `python -c code` that was given these descriptors alone."""
+    for name in os.listdir("/dev/fd"):
+        if int(name) > 2 and int(name) not in descriptors:
+            with contextlib.suppress(OSError):  # that of the listing itself
+                os.close(int(name))
+    importlib.reload(forkserver)  # as new: the fork was made in the middle of it
+    try:
+        exec(code, {})
+    except SystemExit:
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+    os._exit(1)
+
+
+def wait_for_forkserver() -> None:
+    """Wait until the forkserver forks: until then its imports are not done."""
+    first = multiprocessing.get_context("forkserver").Process(target=int)
+    first.start()
+    first.join()
+
+
+def torchrun_arguments(request: dict[str, Any]) -> list[str]:
+    """The command line given to torchrun for one request."""
+    warm = request["warm"]
+    # A forked rank has the forkserver's environment: it needs to be told the notebook's.
+    rank_side = {
+        **request["script"],
+        "environ": request["environ"] if warm else None,
+        "parent": forkserver._forkserver._forkserver_pid if warm else os.getpid(),
+    }
+    if request["nnodes"] == 1:
+        backend, endpoint, run_id = "course-loopback", "127.0.0.1:0", uuid.uuid4().hex
+    else:  # each machine has to give the same id without being told the others'
+        backend, endpoint = "c10d", request["rdzv_endpoint"]
+        run_id = Path(request["script"]["script"]).name
+    return [
+        *("--nnodes", str(request["nnodes"]), "--nproc-per-node", str(request["nproc"])),
+        *("--rdzv-backend", backend, "--rdzv-endpoint", endpoint, "--rdzv-id", run_id),
+        *("--monitor-interval", MONITOR_INTERVAL),
+        *("--log-dir", os.path.join(request["script"]["run_dir"], "torchrun")),
+        *(("--run-path", "--start-method", "forkserver") if warm else ()),
+        BOOTSTRAP,
+        # encoded, because torchrun substitutes macros such as ${local_rank} in arguments
+        base64.b64encode(json.dumps(rank_side).encode()).decode(),
+    ]
+
+
+def _read(
+    requests: queue.Queue[dict[str, Any]], stop: threading.Event, current: dict[str, Any]
+) -> None:
+    """Queue what the notebook asks for; when it is gone, end the ranks and this process."""
+    # Not sys.stdin: this thread has it locked while it waits, and a fork would wait to close it.
+    for line in os.fdopen(0, closefd=False):
+        if request := json.loads(line):
+            stop.clear()
+            requests.put(request)
+        else:  # a signal alone could come before the run it is meant for
+            stop.set()
+            os.kill(os.getpid(), signal.SIGTERM)
+    _end(current)
+
+
+def _watch_notebook(notebook: int, current: dict[str, Any]) -> None:
+    """End all when the notebook is gone; what it has forked may hold this process's stdin open."""
+    while os.getppid() == notebook:
+        time.sleep(0.5)
+    _end(current)
+
+
+def _end(current: dict[str, Any]) -> NoReturn:
+    """End the ranks of the current run, if there is one, and this process."""
+    if script := current.get("script"):
+        run_dir = Path(script["run_dir"])
+        processes.kill_ranks(run_dir)
+        processes.kill_strays(run_dir)
+    shutil.rmtree(multiprocessing.util.get_temp_dir(), ignore_errors=True)  # its socket's folder
+    os._exit(0)

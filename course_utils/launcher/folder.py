@@ -1,0 +1,88 @@
+"""The folders runs write to: private, one a run, removed when nobody can need them any more."""
+
+import atexit
+import contextlib
+import functools
+import os
+import re
+import shutil
+import socket
+import time
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+from course_utils import paths
+from course_utils.launcher.processes import is_alive
+
+KEPT_FAILURES = 20  # run folders of failed runs that outlive their process
+MACHINE = re.sub(r"\W", "_", socket.gethostname())  # others may share the disk
+
+_runs = 0
+
+
+def session_folder() -> Path:
+    """The folder of this process, for its runs and its agent's log."""
+    session = paths.runs() / _session_name(os.getpid())  # a fork is a process of its own
+    session.mkdir(mode=0o700, exist_ok=True)  # `./run.sh clean` may have removed it
+    return session
+
+
+@functools.cache
+def _session_name(owner: int) -> str:
+    """The name of that process's folder, chosen once; from then on it is removed at exit."""
+    _remove_leftovers()
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{MACHINE}-{owner}"
+    atexit.register(_leave, paths.runs() / name, owner)
+    return name
+
+
+class RunFolder:
+    """The folder of one run. It goes with the last reference to it, unless the run failed."""
+
+    def __init__(self, name: str):
+        global _runs
+        _runs += 1
+        self.path = session_folder() / f"{_runs:03d}-{name}"
+        self.path.mkdir(mode=0o700)
+        self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+    def keep(self) -> None:
+        """Keep the folder of a failed run, and no more of them than `KEPT_FAILURES`."""
+        self._remove.detach()
+        with contextlib.suppress(FileNotFoundError):  # it was removed while the run lived
+            (self.path / "failed").touch()
+        for marker in sorted(_failures(*paths.runs().iterdir()), key=_age)[:-KEPT_FAILURES]:
+            shutil.rmtree(marker.parent, ignore_errors=True)
+            with contextlib.suppress(OSError):  # it holds other runs
+                marker.parent.parent.rmdir()
+
+
+def _failures(*sessions: Path) -> Iterator[Path]:
+    """The marks of the failed runs that are kept in these sessions."""
+    for session in sessions:
+        with contextlib.suppress(FileNotFoundError):  # its process has just removed it
+            yield from session.glob("*/failed")
+
+
+def _remove_leftovers() -> None:
+    """Remove the folders of processes that were killed, unless a failed run is kept in them.
+
+    Only those of this machine: it cannot know which processes of another live.
+    """
+    for session in paths.runs().glob(f"*-{MACHINE}-*"):
+        owner = session.name.rpartition("-")[2]
+        if owner.isdigit() and not is_alive(int(owner)) and not any(_failures(session)):
+            shutil.rmtree(session, ignore_errors=True)
+
+
+def _age(path: Path) -> float:
+    with contextlib.suppress(FileNotFoundError):
+        return path.stat().st_mtime
+    return 0.0
+
+
+def _leave(session: Path, owner: int) -> None:
+    """Remove the session's folder at exit, unless a failed run is kept in it."""
+    if os.getpid() == owner and not any(_failures(session)):
+        shutil.rmtree(session, ignore_errors=True)

@@ -1,0 +1,139 @@
+"""One call of torchrun in this process."""
+
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch.distributed.run
+from torch.distributed.elastic.multiprocessing import SignalException, api
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.multiprocessing import ProcessContext, ProcessExitedException
+
+from course_utils.launcher import rendezvous
+
+GRACE = 1  # seconds
+exitcodes: dict[int, int] = {}  # of the ranks of the current run that ended by themselves
+ended_by_torchrun = False  # whether torchrun has begun to end those that run
+rendezvous.register()
+
+
+def run(arguments: list[str], stop: threading.Event) -> dict[str, Any]:
+    """Run torchrun to its end, or until SIGTERM.
+
+    Args:
+        arguments: its command line.
+        stop: set before a SIGTERM is sent, which may come before this call.
+
+    Returns:
+        `exitcodes`: by rank, of those that had ended by themselves when torchrun ended the rest;
+        `stopped`: the signal that ended the run from outside, or None.
+    """
+    global ended_by_torchrun
+    exitcodes.clear()
+    ended_by_torchrun = False
+    # Torchrun's own handler, which it sets only when it comes to start the ranks.
+    between_runs = signal.signal(signal.SIGTERM, api._terminate_process_handler)
+    try:
+        if stop.is_set():
+            signal.raise_signal(signal.SIGTERM)
+        torch.distributed.run.main(arguments)
+    except ChildFailedError:
+        return {"exitcodes": exitcodes, "stopped": None}
+    except SignalException as error:
+        return {"exitcodes": exitcodes, "stopped": signal.Signals(error.sigval).name}
+    finally:
+        signal.signal(signal.SIGTERM, between_runs)
+    return {"exitcodes": exitcodes, "stopped": None}
+
+
+# Torchrun names the ranks whose end it noticed first, and not always the others. What follows
+# notes how each rank ended by itself, and gives those that ignore SIGTERM `GRACE`, not 30 seconds.
+
+
+def note(codes: Iterable[int | None]) -> None:
+    """Note the exit codes of the ranks, in order; None is a rank that runs."""
+    for rank, code in enumerate(codes):
+        if code is not None and not ended_by_torchrun:
+            exitcodes.setdefault(rank, code)
+
+
+def watch_forked_ranks() -> None:
+    """Note the exit codes of warm ranks: torch.multiprocessing ends the others when one fails."""
+    join, join_for = ProcessContext.join, ProcessContext._join_procs_with_timeout
+
+    def noting(self: ProcessContext, timeout: float | None = None, **named: Any) -> bool:
+        codes = [process.exitcode for process in self.processes]
+        note(codes)
+        if timeout is not None and timeout < 0 and not any(codes):
+            return False  # torch would look again: a rank that failed in between were not noted
+        try:
+            return join(self, timeout, **named)
+        except ProcessExitedException as error:
+            exitcodes.setdefault(error.error_index, error.exit_code)
+            raise
+
+    ProcessContext.join = noting
+    ProcessContext._join_procs_with_timeout = lambda self, timeout: join_for(
+        self, min(timeout, GRACE)
+    )
+
+
+def watch_started_ranks() -> None:
+    """Note the exit codes of cold ranks, just before torchrun ends those that run."""
+    close = api.SubprocessContext._close
+
+    def noting(self: api.SubprocessContext, death_sig: signal.Signals, timeout: int = 30) -> None:
+        global ended_by_torchrun
+        handlers = sorted(self.subprocess_handlers.items())
+        note(handler.proc.poll() for _, handler in handlers)
+        ended_by_torchrun = True  # it closes twice, and by then has ended all
+        close(self, death_sig, min(timeout, GRACE))
+
+    api.SubprocessContext._close = noting
+
+
+def start_all_or_none() -> None:
+    """Let SIGTERM wait while ranks are being started.
+
+    Torchrun ends a rank only once all have started; and the forkserver dies of a request that
+    breaks off.
+    """
+    for context in (api.MultiprocessContext, api.SubprocessContext):
+        context._start = undisturbed(context._start)
+
+
+def undisturbed(start: Callable[[Any], None]) -> Callable[[Any], None]:
+    """A `start` after which SIGTERM comes, if it came during it."""
+
+    def starting(self: Any) -> None:
+        came: list[int] = []
+        handler = signal.signal(signal.SIGTERM, lambda number, frame: came.append(number))
+        try:
+            start(self)
+        finally:
+            signal.signal(signal.SIGTERM, handler)
+        if came:
+            signal.raise_signal(signal.SIGTERM)
+
+    return starting
+
+
+def log_without_tracebacks() -> None:
+    """Keep the traceback of a rank's end, torchrun's own, out of the agent's log.
+
+    To format one torch imports its compiler: a second, in which the student waits.
+    """
+
+    def drop_traceback(record: logging.LogRecord) -> bool:
+        record.exc_info = None
+        return True
+
+    logging.getLogger(api.__name__).addFilter(drop_traceback)
+
+
+watch_forked_ranks()
+watch_started_ranks()
+start_all_or_none()
+log_without_tracebacks()

@@ -1,0 +1,156 @@
+"""The notebook's magics, `%%worker`, `%%torchrun`, `%torchrun` and `%solution`, and its cards."""
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from course_utils.diagnosis.verdict import Verdict
+from course_utils.display import cards, page
+from course_utils.errors import InputError, LaunchError
+from course_utils.notebook import cells
+from course_utils.notebook.cells import worker_path
+from course_utils.notebook.launching import launch
+from course_utils.runs import Run
+
+
+def register(shell: Any) -> None:
+    """Make the magics known to an IPython shell, and show each failed run as a card."""
+    shell.register_magic_function(worker, "cell", "worker")
+    shell.register_magic_function(torchrun, "line_cell", "torchrun")
+    shell.register_magic_function(solution, "line", "solution")
+    shell.events.register("post_run_cell", show_failure)
+    LaunchError.shown_below = staticmethod(page.watched)
+    formatter = shell.display_formatter.mimebundle_formatter
+    formatter.for_type(Verdict, verdict_bundle)
+
+
+def verdict_bundle(verdict: Verdict, **_: Any) -> dict[str, str]:
+    """A verdict as a card, on an open page; elsewhere what Python shows."""
+    return page.bundle(cards.failure(verdict), verdict.text) if page.watched() else {}
+
+
+def show_failure(result: Any) -> None:
+    """Show the card of the run that a cell failed with, on an open page."""
+    error = result.error_in_exec
+    if isinstance(error, LaunchError) and error.run and page.watched():
+        from IPython.display import display
+
+        display(error.run.verdict)
+
+
+def worker(line: str, cell: str) -> None:
+    """`%%worker [--append] FILE`: write the cell to `workers/FILE`."""
+    parser = Parser("%%worker")
+    parser.add_argument("--append", action="store_true")
+    parser.add_argument("file")
+    options = parser.parse_args(split(line))
+    print(write(options.file, cell, options.append))
+
+
+def torchrun(line: str, cell: str | None = None) -> None:
+    """`%%torchrun [-n N] [--timeout S] [--stall S] [--as NAME] FILE [args]`: write and launch."""
+    options = parse_torchrun(split(line))
+    if cell is not None:
+        write(options.file, cell)
+    name = options.name or "run"
+    namespace = _shell().user_ns
+    try:
+        run = launch(
+            options.file,
+            *options.arguments,
+            nproc=options.nproc,
+            timeout=options.timeout,
+            stall=options.stall,
+            nnodes=options.nnodes,
+            rdzv_endpoint=options.rdzv_endpoint,
+            name=name,
+        )
+    except InputError:
+        raise
+    except Exception as error:
+        if isinstance(getattr(error, "run", None), Run):  # to look into what it left behind
+            namespace[name] = error.run
+        raise
+    namespace[name] = run
+
+
+def split(line: str) -> list[str]:
+    """A magic's line, split as a shell splits words.
+
+    Raises:
+        InputError: it cannot be split.
+    """
+    try:
+        return shlex.split(line)
+    except ValueError:
+        raise InputError(
+            f"a quotation mark or a backslash stands alone in the line {line.strip()}: put a "
+            "backslash before it, or leave it out"
+        ) from None
+
+
+def parse_torchrun(words: Sequence[str]) -> argparse.Namespace:
+    """The options of a `torchrun` magic; they bear torchrun's names."""
+    parser = Parser("%torchrun")
+    parser.add_argument("--nproc-per-node", "-n", dest="nproc", type=whole_number, default=2)
+    parser.add_argument("--timeout", type=float, default=120.0)
+    parser.add_argument("--stall", type=float, default=30.0)
+    parser.add_argument("--nnodes", type=whole_number, default=1)
+    parser.add_argument("--rdzv-endpoint")
+    parser.add_argument("--as", dest="name")
+    parser.add_argument("file")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    options = parser.parse_args(words)
+    if options.name and not options.name.isidentifier():
+        raise InputError(f"--as {options.name}: the name must be one that Python allows")
+    return options
+
+
+def solution(line: str) -> None:
+    """`%solution 04.1`: show the course's own solution of an exercise, folded in."""
+    from IPython.display import display
+
+    from course_utils.exercises.checking import find
+
+    display(find(line.strip()).solution_card(), raw=True)
+
+
+def write(file: str, cell: str, append: bool = False) -> str:
+    """Write a cell to `workers/FILE`; return the line that says so."""
+    path = worker_path(file)
+    text = cells.file_text(cell)
+    if append:
+        cells.write_missing(path.name)  # the part before, if its cell was not run yet
+        if path.exists():
+            text = cells.appended(path.read_text(encoding="utf-8"), text)
+    path.write_text(text, encoding="utf-8")
+    done = "added to" if append else "written"
+    count = len(text.splitlines())
+    return f"workers/{path.name} {done}: {count} line" + ("s" if count != 1 else "")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises one sentence instead of ending the kernel."""
+
+    def __init__(self, name: str):
+        super().__init__(prog=name, add_help=False, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what is wrong, with the usage."""
+        usage = " ".join(self.format_usage().removeprefix("usage: ").split())
+        raise InputError(f"{self.prog}: {message} (usage: {usage})")
+
+
+def whole_number(text: str) -> int:
+    """`text` as a whole number, for a parser."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+
+
+def _shell() -> Any:
+    from IPython import get_ipython
+
+    return get_ipython()

@@ -1,0 +1,79 @@
+"""What a notebook has proven: claims with the worst value measured and its bound."""
+
+from dataclasses import dataclass
+
+from course_utils.display.text import number
+from course_utils.runs import Run
+
+_KEYS = ("claim", "on", "worst", "bound")
+_rows: dict[str, "Proof"] = {}
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A measured claim.
+
+    Attributes:
+        claim: one sentence.
+        on: what it was measured on.
+        worst: the worst value seen; the claim holds if it is at most `bound`.
+        bound: what it may be.
+    """
+
+    claim: str
+    on: str
+    worst: float
+    bound: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the measurement bears the claim out; not-a-number bears out nothing."""
+        return self.worst <= self.bound
+
+
+def record(claim: str, on: str, worst: float, bound: float) -> None:
+    """Keep a claim measured in the notebook itself.
+
+    Raises:
+        AssertionError: the measurement does not bear it out.
+    """
+    proof = Proof(claim, on, worst, bound)
+    _rows[claim] = proof
+    assert proof.holds, f"not proven: {claim} (on {on}): {worst:g} is more than {bound:g}"
+
+
+def add(run: Run) -> None:
+    """Keep every claim the ranks of `run` reported.
+
+    Raises:
+        AssertionError: a claim does not hold, or the run reported none.
+    """
+    found = reported(run)
+    assert found, f"{run.command} reported no claim"
+    for proof in found:
+        record(proof.claim, proof.on, proof.worst, proof.bound)
+
+
+def reported(run: Run) -> list[Proof]:
+    """The claims among a run's reports: `report(claim=, on=, worst=, bound=)`."""
+    return [
+        Proof(*(report[key] for key in _KEYS))
+        for report in run.reports
+        if all(key in report for key in _KEYS)
+    ]
+
+
+def table() -> None:
+    """Print what this notebook has proven so far."""
+    print(text(list(_rows.values())))
+
+
+def text(rows: list[Proof]) -> str:
+    """`rows` as a table."""
+    cells = [("claim", "measured on", "worst ≤", "bound")]
+    cells += [(row.claim, row.on, number(row.worst), number(row.bound)) for row in rows]
+    widths = [max(len(row[column]) for row in cells) for column in range(4)]
+    return "\n".join(
+        "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    )

@@ -1,0 +1,200 @@
+"""A demo on stage: its launch live, what it was worth, and the proofs of its notebook."""
+
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from course_utils import paths
+from course_utils.display import ansi
+from course_utils.errors import InputError, LaunchError
+from course_utils.launcher import launch_path
+from course_utils.launcher.options import Options
+from course_utils.launcher.request import environ
+from course_utils.notebook import proofs
+from course_utils.notebook.cells import script_path
+from course_utils.notebook.demos import Demo, Step
+from course_utils.notebook.launching import launch
+from course_utils.runs import Run
+
+METERED = paths.ROOT / "course_utils" / "notebook" / "metered.py"
+RATES = {  # what scripts report, over all ranks
+    "tokens_per_second": "tokens/s",
+    "images_per_second": "images/s",
+}
+
+
+def perform(
+    demo: Demo, arguments: Sequence[str], nproc: int | None, compare: bool = False, **options: Any
+) -> bool:
+    """Run a demo live, then its proofs; say whether all went well.
+
+    Args:
+        demo: the demo.
+        arguments: its script's own; without any, those of its notebook.
+        nproc: number of ranks; None for its notebook's.
+        compare: run it twice more, silently, for the speed-up against one rank and for the bytes.
+        **options: of `launch`.
+
+    Raises:
+        InputError: the options cannot be, or leave nothing to compare; nothing was started.
+    """
+    ranks = demo.main.nproc if nproc is None else nproc
+    main = replace(demo.main, nproc=ranks, arguments=tuple(arguments) or demo.main.arguments)
+    if compare and (ranks == 1 or options.get("nnodes", 1) > 1):
+        raise InputError("--compare needs 2 ranks or more, on one machine")
+    try:
+        run = launch(main.file, *main.arguments, nproc=ranks, **options)
+        print(summary(run), flush=True)
+        if compare:
+            print("Again on one rank, and again under the meter ...", flush=True)
+            print(speed_up(main, run, **options), flush=True)
+            print(bytes_moved(main, **options), flush=True)
+        return prove(demo)
+    except LaunchError as error:
+        if error.run is None:
+            raise
+        print(failure(error), flush=True)
+        return False
+
+
+def summary(run: Run) -> str:
+    """How long a run took and, where its script counts something, how much of that a second."""
+    amount, unit = pace(run)
+    took = f"{run.seconds:.1f} s in all, importing torch included"
+    return f"{took} · {few_digits(amount)} {unit}" if amount else took
+
+
+def pace(run: Run) -> tuple[float, str]:
+    """What rank 0 got done, a second: its latest reported rate, or else its steps; (0, '') if none.
+
+    Steps are counted between its first and its last `report(step=, total=)`.
+    """
+    for name, unit in RATES.items():
+        if reported := run.series(name):
+            return reported[-1], unit
+    steps = [
+        (event["at"], event["data"]["step"])
+        for event in run.ranks[0].events()
+        if event["kind"] == "report" and "step" in event["data"] and "total" in event["data"]
+    ]
+    done = steps[-1][1] - steps[0][1] if steps else 0
+    return (done / (steps[-1][0] - steps[0][0]) * 1e9, "steps/s") if done > 0 else (0.0, "")
+
+
+def speed_up(main: Step, run: Run, **options: Any) -> str:
+    """Run a demo on one rank and say how much faster `run` was.
+
+    The one rank has the threads and the kind of device that each of the others had.
+    """
+    ranks = len(run.ranks)
+    env = {"OMP_NUM_THREADS": environ(Options(nproc=ranks))["OMP_NUM_THREADS"]}
+    if "cpu" in run.place:
+        env["COURSE_DEVICE"] = "cpu"
+    alone = launch(main.file, *main.arguments, nproc=1, env=env, check=False, show=False, **options)
+    if not alone.ok:  # a parameter server without a worker, for example
+        return "speed-up: not known, because the script does not run on one rank"
+    (one, unit), (all_, unit_of_all) = pace(alone), pace(run)
+    if not one or unit != unit_of_all:
+        return "speed-up: not known, because the script reports neither a rate nor its steps"
+    return (
+        f"speed-up: {ranks} ranks are {all_ / one:.2f} times as fast as one, "
+        f"which does {few_digits(one)} {unit}"
+    )
+
+
+def bytes_moved(main: Step, **options: Any) -> str:
+    """Run a demo under the meter, which slows it down, and say what its ranks sent."""
+    script = str(script_path(main.file))
+    settings = Options(nproc=main.nproc, show=False, **options)
+    run = launch_path(METERED, [script, *main.arguments], settings)
+    sent, calls = last_of_each(run, "sent"), last_of_each(run, "calls")
+    if not run.ok or len(sent) < main.nproc:
+        return "bytes: not known, because the script did not come to its end under the meter"
+    most, number = max(zip(sent, calls, strict=True))  # of one rank
+    return (
+        f"bytes: a rank sent up to {size(most)} in {number:,} collectives and messages, "
+        "as the meter counts"
+    )
+
+
+def last_of_each(run: Run, name: str) -> list[int]:
+    """The last value that each rank reported under `name`, of those that reported one."""
+    every = [run.series(name, rank.index) for rank in run.ranks]
+    return [values[-1] for values in every if values]
+
+
+def few_digits(amount: float) -> str:
+    """A rate, as `87,746` or `3.4`."""
+    return f"{amount:,.{0 if amount >= 100 else 1}f}"
+
+
+def size(count: float) -> str:
+    """A number of bytes in its unit, as `24.0 MB`."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:.{0 if unit == 'B' else 1}f} {unit}"
+
+
+def prove(demo: Demo) -> bool:
+    """Run the proofs of a demo and print them as a table; say whether every claim holds.
+
+    Raises:
+        LaunchError: a proof failed.
+    """
+    if not demo.proofs:
+        return True
+    print(f"\nProving what notebook {demo.notebook} claims ...", flush=True)
+    rows, broken = [], []
+    for number, each in enumerate(demo.proofs, 1):
+        if ansi.is_live():
+            print(f"{ansi.ERASE}{number} of {len(demo.proofs)}: {each.file}", end="", flush=True)
+        found = proofs.reported(launch(each.file, *each.arguments, nproc=each.nproc, show=False))
+        rows += found
+        broken += [row.claim for row in found if not row.holds] if found else [each.file]
+    print((ansi.ERASE if ansi.is_live() else "") + proofs.text(rows))
+    for claim in broken:
+        print(ansi.paint(f"NOT PROVEN: {claim}", ansi.BOLD, ansi.RED))
+    if not broken:
+        held = "the claim holds" if len(rows) == 1 else f"all {len(rows)} claims hold"
+        print(ansi.paint(held, ansi.GREEN))
+    return not broken
+
+
+def failure(error: LaunchError) -> str:
+    """The verdict on a run that failed: a card on a terminal, plain text elsewhere.
+
+    Where its text names a log as a notebook would, a terminal needs the path.
+    """
+    run = error.run
+    said = re.sub(rf'{run.name}\.dir / "([^"]*)"', lambda log: f"{run.dir}/{log[1]}", str(error))
+    if not ansi.is_live():
+        return f"\n{said}\nLogs: {run.dir}"
+    bar = ansi.paint("│", ansi.RED)
+    body = [f"{bar} {row}" for line in said.splitlines() for row in card_rows(line)]
+    head, foot = f"╭─ {run.verdict.kind} ", f"╰─ logs: {run.dir}"
+    head = ansi.paint(head.ljust(ansi.width() - 1, "─"), ansi.BOLD, ansi.RED)
+    return "\n".join(["", head, *body, ansi.paint(foot, ansi.RED)])
+
+
+def card_rows(line: str) -> list[str]:
+    """A line of a verdict in the rows it takes on the card, with its ranks in their colours."""
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    rows = textwrap.wrap(
+        line,
+        ansi.width() - 3,
+        subsequent_indent=indent,
+        drop_whitespace=False,
+        break_long_words=False,  # a path can be copied
+        break_on_hyphens=False,
+    )
+    if line.startswith("  >"):  # the line of the script to look at
+        return [ansi.paint(row, ansi.BOLD) for row in rows]
+    coloured = [
+        re.sub(r"\brank (\d+)", lambda found: ansi.rank(int(found[1]), found[0]), row)
+        for row in rows
+    ]
+    return coloured or [""]

@@ -1,0 +1,144 @@
+"""What a run leaves behind, for the notebook to look into."""
+
+import contextlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One rank of a run.
+
+    Attributes:
+        index: its place among the ranks of this machine.
+        folder: the run's; it stays as long as this object does. The rank's own is `rank_N` in it.
+        exitcode: its exit status; minus the signal's number if a signal ended it, None if it was
+            ended from outside or is not known.
+    """
+
+    index: int
+    folder: Any = field(repr=False)
+    exitcode: int | None = None
+
+    @property
+    def dir(self) -> Path:
+        """The folder with this rank's logs."""
+        return self.folder.path / f"rank_{self.index}"
+
+    @property
+    def number(self) -> int:
+        """Its global rank: the index, if there is but one machine."""
+        written = self._text("pid").split()
+        return int(written[1]) if len(written) == 2 else self.index
+
+    @property
+    def pid(self) -> int | None:
+        """Its process; None as long as that has not begun."""
+        written = self._text("pid").split()
+        return int(written[0]) if len(written) == 2 else None
+
+    @property
+    def stdout(self) -> str:
+        """All that the rank printed."""
+        return self._text("stdout.log")
+
+    @property
+    def stderr(self) -> str:
+        """All that the rank wrote to stderr: warnings, the traceback."""
+        return self._text("stderr.log")
+
+    @property
+    def stack(self) -> str:
+        """The Python stacks of the rank's threads when the run was found hanging, or ''."""
+        return self._text("stack.txt")
+
+    @property
+    def reports(self) -> list[dict[str, Any]]:
+        """What the rank gave to `report`, in order."""
+        return [event["data"] for event in self.events() if event["kind"] == "report"]
+
+    def events(self) -> list[dict[str, Any]]:
+        """What the rank recorded: `{"kind", "at" (ns), "data"}`; a group, report, mark or end."""
+        events = []
+        for line in self._text("events.jsonl").splitlines():
+            with contextlib.suppress(json.JSONDecodeError):  # a rank killed in mid-line
+                events.append(json.loads(line))
+        return events
+
+    def last(self, kind: str) -> dict[str, Any] | None:
+        """The data of the last event of `kind`, or None."""
+        found = [event for event in self.events() if event["kind"] == kind]
+        return found[-1]["data"] | {"at": found[-1]["at"]} if found else None
+
+    def _text(self, name: str) -> str:
+        with contextlib.suppress(FileNotFoundError):
+            return (self.dir / name).read_bytes().decode("utf-8", errors="backslashreplace")
+        return ""
+
+
+@dataclass(repr=False)
+class Run:
+    """A run that has ended.
+
+    Attributes:
+        name: how the notebook calls it.
+        command: the same run, for a terminal.
+        seconds: from the call to the last rank's end.
+        folder: the run's private folder, which stays as long as this object does.
+        ranks: its ranks on this machine, in order.
+        verdict: why it failed; None if it did not.
+    """
+
+    name: str
+    command: str
+    folder: Any
+    ranks: list[Rank]
+    seconds: float = 0.0
+    verdict: Any = None
+
+    def __repr__(self) -> str:
+        how = "ok" if self.ok else self.verdict.kind
+        return f"<Run {self.name}: {self.command}, {how}>"
+
+    @property
+    def ok(self) -> bool:
+        """Whether every rank ended well."""
+        return self.verdict is None
+
+    @property
+    def dir(self) -> Path:
+        """The run's private folder."""
+        return self.folder.path
+
+    @property
+    def reports(self) -> list[dict[str, Any]]:
+        """The reports of all ranks, rank by rank, each with its `rank`."""
+        return [{"rank": rank.number, **report} for rank in self.ranks for report in rank.reports]
+
+    def series(self, name: str, rank: int = 0) -> list[Any]:
+        """The values that `rank` reported under `name`, in order."""
+        return [report[name] for report in self.ranks[rank].reports if name in report]
+
+    def timeline(self) -> list[dict[str, Any]]:
+        """What the ranks marked: `{"rank", "name", "start", "end"}`, in seconds from the first."""
+        marks = [
+            {"rank": rank.number, **event["data"]}
+            for rank in self.ranks
+            for event in rank.events()
+            if event["kind"] == "mark"
+        ]
+        origin = min((each["start"] for each in marks), default=0)
+        for each in marks:
+            each["start"] = (each["start"] - origin) / 1e9
+            each["end"] = (each["end"] - origin) / 1e9
+        return sorted(marks, key=lambda each: (each["rank"], each["start"]))
+
+    @property
+    def place(self) -> str:
+        """The back end and device of the ranks, as `gloo · cpu`; '' if no group was started."""
+        for rank in self.ranks:
+            if group := rank.last("group"):
+                return f"{group['backend']} · {group['device']}"
+        return ""
