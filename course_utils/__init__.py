@@ -10,8 +10,9 @@ from typing import Any
 
 from course_utils.errors import LaunchError
 from course_utils.exercises.checking import check
-from course_utils.notebook.cells import load_worker
+from course_utils.notebook.files import load_worker
 from course_utils.notebook.launching import launch
+from course_utils.notebook.predictions import predict
 
 # Imported at first use: a rank, which needs none of them, starts faster.
 LATER = {
@@ -20,7 +21,7 @@ LATER = {
     "show": "course_utils.show",
 }
 
-__all__ = ["LaunchError", "check", "data", "launch", "load_worker", "proofs", "show"]
+__all__ = ["LaunchError", "check", "data", "launch", "load_worker", "predict", "proofs", "show"]
 
 
 def __getattr__(name: str) -> Any:

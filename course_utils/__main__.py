@@ -13,7 +13,7 @@ from typing import NoReturn
 from course_utils import paths
 from course_utils.display import ansi
 from course_utils.errors import InputError, LaunchError
-from course_utils.notebook import cells, demos, stage
+from course_utils.notebook import cells, demos, files, stage
 from course_utils.notebook.magics import whole_number
 
 DEMO_TIMEOUT = 600.0  # seconds
@@ -144,7 +144,7 @@ def extract(options: argparse.Namespace, rest: list[str]) -> int:
     """`extract`: write every worker file."""
     sources = cells.sources()
     for name in sources:
-        cells.write_missing(name)
+        files.write_missing(name)
     holds = f"holds the {len(sources)} worker files of the notebooks"
     print(f"{paths.workers()} {holds}; changed ones were kept")
     return 0

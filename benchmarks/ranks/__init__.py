@@ -5,7 +5,7 @@ from pathlib import Path
 from course_utils.errors import LaunchError
 from course_utils.launcher import launch_path
 from course_utils.launcher.options import Options
-from course_utils.notebook import cells
+from course_utils.notebook import files
 from course_utils.runs import Run
 
 PATIENCE = 900.0  # seconds
@@ -14,8 +14,8 @@ PATIENCE = 900.0  # seconds
 def script(name: str) -> Path:
     """A file of this folder, with the worker files that it imports written."""
     path = Path(__file__).with_name(name)
-    for file in cells.imported(path):
-        cells.write_missing(file)
+    for file in files.imported(path):
+        files.write_missing(file)
     return path
 
 

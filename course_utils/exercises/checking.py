@@ -15,7 +15,7 @@ from course_utils.display import cards, page
 from course_utils.errors import InputError
 from course_utils.launcher import launch_path
 from course_utils.launcher.options import Options
-from course_utils.notebook import cells
+from course_utils.notebook import answers, cells, files
 
 EXERCISES = Path(__file__).resolve().parent
 COLOURS = {"to do": cards.OPEN, "passed": cards.GOOD, "failed": cards.BAD}
@@ -52,9 +52,10 @@ class Exercise:
 
     @property
     def solution(self) -> str:
-        """The course's own answer."""
-        name = self.file or f"exercise_{self.number.replace('.', '_')}.py"
-        return (EXERCISES / "solutions" / name).read_text(encoding="utf-8")
+        """The course's own answer: the notebook's cell, or a file where none reveals it."""
+        if text := cells.ours(self.number):
+            return text
+        return (EXERCISES / "solutions" / answers.file_of(self.number)).read_text(encoding="utf-8")
 
     def solution_card(self) -> dict[str, str]:
         """The solution as a notebook shows it: folded in, to be opened with a click."""
@@ -108,6 +109,8 @@ def check(number: str, answer: Any = None) -> None:
     """
     found = result(number, answer)
     _states[number] = found.state
+    if found.exercise.file:
+        answers.note(number, found.state == "passed")
     # What is to do is said alike everywhere: notebooks are saved with nothing else, and compared.
     _show(str(found), found.card() if found.state != "to do" else "")
 
@@ -139,13 +142,18 @@ def progress(notebook: str | None = None) -> None:
 check.progress = progress
 
 
+def has_passed(number: str) -> bool:
+    """Whether `check` has last found that answer right, in this process."""
+    return _states.get(number) == "passed"
+
+
 def result(number: str, answer: Any = None) -> Result:
     """What `check` prints, to look into."""
     found = find(number)
     if found.file is None and answer is None:
         raise InputError(f'{number} asks for a function: check("{number}", your_function)')
     if found.file is not None:
-        cells.write_missing(found.file)
+        files.write_missing(found.file)
     try:
         proven = found.test(answer) if found.file is None else found.test()
     except NotImplementedError:
@@ -220,7 +228,7 @@ def probe(
         Wrong: the run failed, with the verdict as its message; or it was ended too early.
     """
     path = EXERCISES / "probes" / file
-    cells.write_missing(*cells.imported(path))
+    files.write_missing(*files.imported(path))
     run = launch_path(path, map(str, arguments), Options(nproc, timeout, stall, show=False))
     ranks = "1 rank" if nproc == 1 else f"{nproc} ranks"
     if not run.ok:

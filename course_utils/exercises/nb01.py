@@ -9,7 +9,7 @@ import torch
 from course_utils import paths
 from course_utils.exercises.calls import called
 from course_utils.exercises.checking import Wrong, exercise, probe
-from course_utils.notebook import cells
+from course_utils.notebook import cells, files
 
 BLIND = "Is every step of propagate an operation on Variables? The tape sees nothing else."
 
@@ -70,7 +70,7 @@ def _operation_hint(case: dict[str, Any]) -> str:
 @exercise("01.2", "the backward pass")
 def check_01_2(my_grad: Callable) -> list[str]:
     """Graphs on which a backward pass may go wrong, one after another."""
-    tape = cells.load_worker("tape.py")
+    tape = files.load_worker("tape.py")
     tape.trace(False)
     for describe, build, expected, question in GRAPHS:
         tape.reset_tape()

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from course_utils.exercises.calls import called
 from course_utils.exercises.checking import Wrong, exercise, probe
-from course_utils.notebook import cells
+from course_utils.notebook import files
 
 COUNTS = (1, 2, 3, 4, 7)  # devices
 SERVED_STEPS = 36  # pushes of all workers in probe_02_3_served.py
@@ -161,7 +161,7 @@ def check_02_3() -> list[str]:
     """Who may start, in trainings played through; then a real server behind the gate."""
     for case in probe("probe_02_3.py", 1):
         _check_answer(**{key: value for key, value in case.items() if key != "rank"})
-    cells.write_missing("parameter_server.py")
+    files.write_missing("parameter_server.py")
     for bound in (0, 2):
         (case,) = probe("probe_02_3_served.py", 4, bound, timeout=60)
         _check_served(case["bound"], case["steps"], case["staleness"])

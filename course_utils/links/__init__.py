@@ -21,7 +21,7 @@ from course_utils.diagnosis.verdict import Verdict
 from course_utils.errors import InputError, LaunchError
 from course_utils.launcher.client import python_path
 from course_utils.launcher.folder import RunFolder
-from course_utils.notebook.cells import script_path
+from course_utils.notebook.files import script_path
 from course_utils.runs import Rank, Run
 
 MAX_HOSTS = 16  # more would measure this machine's cores

@@ -6,6 +6,7 @@ import nbformat
 from nbclient import NotebookClient
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+KEPT = ("tags", "jupyter")  # of a cell's metadata; "jupyter" folds our answers
 TIMEOUT = 600  # seconds a cell may take
 
 
@@ -30,7 +31,6 @@ def execute(path: Path) -> None:
             {"kernelspec": KERNEL, "language_info": {"name": "python"}}
         )
         for cell in book.cells:
-            cell.metadata = nbformat.from_dict(
-                {"tags": cell.metadata.tags} if "tags" in cell.metadata else {}
-            )
+            kept = {key: cell.metadata[key] for key in KEPT if key in cell.metadata}
+            cell.metadata = nbformat.from_dict(kept)
         nbformat.write(book, path)

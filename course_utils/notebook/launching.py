@@ -8,7 +8,7 @@ from course_utils.display.view import screen_for
 from course_utils.errors import LaunchError
 from course_utils.launcher import launch_path
 from course_utils.launcher.options import Options
-from course_utils.notebook.cells import script_path
+from course_utils.notebook.files import script_path
 from course_utils.runs import Run
 
 

@@ -1,4 +1,4 @@
-"""The notebook's magics, `%%worker`, `%%torchrun`, `%torchrun` and `%solution`, and its cards."""
+"""The magics: `%%worker`, `%%torchrun`, `%torchrun`, `%%ours` and `%solution`; the cards."""
 
 import argparse
 import shlex
@@ -8,17 +8,20 @@ from typing import Any, NoReturn
 from course_utils.diagnosis.verdict import Verdict
 from course_utils.display import cards, page
 from course_utils.errors import InputError, LaunchError
-from course_utils.notebook import cells
-from course_utils.notebook.cells import worker_path
+from course_utils.notebook.files import write
 from course_utils.notebook.launching import launch
 from course_utils.runs import Run
+
+_cell_id = ""  # of the cell that runs
 
 
 def register(shell: Any) -> None:
     """Make the magics known to an IPython shell, and show each failed run as a card."""
     shell.register_magic_function(worker, "cell", "worker")
     shell.register_magic_function(torchrun, "line_cell", "torchrun")
+    shell.register_magic_function(ours, "cell", "ours")
     shell.register_magic_function(solution, "line", "solution")
+    shell.events.register("pre_run_cell", remember_cell)
     shell.events.register("post_run_cell", show_failure)
     LaunchError.shown_below = staticmethod(page.watched)
     formatter = shell.display_formatter.mimebundle_formatter
@@ -28,6 +31,12 @@ def register(shell: Any) -> None:
 def verdict_bundle(verdict: Verdict, **_: Any) -> dict[str, str]:
     """A verdict as a card, on an open page; elsewhere what Python shows."""
     return page.bundle(cards.failure(verdict), verdict.text) if page.watched() else {}
+
+
+def remember_cell(info: Any) -> None:
+    """Keep the id of the cell that is about to run; pages name it, and nbclient does not."""
+    global _cell_id
+    _cell_id = info.cell_id or ""
 
 
 def show_failure(result: Any) -> None:
@@ -40,19 +49,20 @@ def show_failure(result: Any) -> None:
 
 
 def worker(line: str, cell: str) -> None:
-    """`%%worker [--append] FILE`: write the cell to `workers/FILE`."""
+    """`%%worker [--append] FILE [--ours NN.M]`: write the cell to `workers/FILE`."""
     parser = Parser("%%worker")
     parser.add_argument("--append", action="store_true")
+    parser.add_argument("--ours", metavar="NN.M", default="")
     parser.add_argument("file")
     options = parser.parse_args(split(line))
-    print(write(options.file, cell, options.append))
+    print(write(options.file, cell, options.append, options.ours, _cell_id))
 
 
 def torchrun(line: str, cell: str | None = None) -> None:
     """`%%torchrun [-n N] [--timeout S] [--stall S] [--as NAME] FILE [args]`: write and launch."""
     options = parse_torchrun(split(line))
     if cell is not None:
-        write(options.file, cell)
+        write(options.file, cell, cell_id=_cell_id)
     name = options.name or "run"
     namespace = _shell().user_ns
     try:
@@ -107,6 +117,19 @@ def parse_torchrun(words: Sequence[str]) -> argparse.Namespace:
     return options
 
 
+def ours(line: str, cell: str) -> None:
+    """`%%ours 01.1`: run our answer, unless the student's has passed its check here."""
+    from course_utils.exercises.checking import has_passed
+
+    number = line.strip()
+    if has_passed(number):
+        print(f"{number}: yours has passed its check, and is what runs from here on")
+        return
+    result = _shell().run_cell(cell)
+    result.raise_error()
+    print(f"{number}: ours runs from here on")
+
+
 def solution(line: str) -> None:
     """`%solution 04.1`: show the course's own solution of an exercise, folded in."""
     from IPython.display import display
@@ -114,20 +137,6 @@ def solution(line: str) -> None:
     from course_utils.exercises.checking import find
 
     display(find(line.strip()).solution_card(), raw=True)
-
-
-def write(file: str, cell: str, append: bool = False) -> str:
-    """Write a cell to `workers/FILE`; return the line that says so."""
-    path = worker_path(file)
-    text = cells.file_text(cell)
-    if append:
-        cells.write_missing(path.name)  # the part before, if its cell was not run yet
-        if path.exists():
-            text = cells.appended(path.read_text(encoding="utf-8"), text)
-    path.write_text(text, encoding="utf-8")
-    done = "added to" if append else "written"
-    count = len(text.splitlines())
-    return f"workers/{path.name} {done}: {count} line" + ("s" if count != 1 else "")
 
 
 class Parser(argparse.ArgumentParser):

@@ -13,8 +13,8 @@ from course_utils.launcher import launch_path
 from course_utils.launcher.options import Options
 from course_utils.launcher.request import environ
 from course_utils.notebook import proofs
-from course_utils.notebook.cells import script_path
 from course_utils.notebook.demos import Demo, Step
+from course_utils.notebook.files import script_path
 from course_utils.notebook.launching import launch
 from course_utils.runs import Run
 

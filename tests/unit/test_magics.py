@@ -1,10 +1,13 @@
 """The magics, in an IPython shell."""
 
+import shutil
+
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from course_utils import LaunchError, load_ipython_extension, paths
+from course_utils import LaunchError, load_ipython_extension, paths, predict
 from course_utils.errors import InputError
+from course_utils.notebook import answers
 
 
 @pytest.fixture
@@ -14,8 +17,7 @@ def shell(monkeypatch):
     load_ipython_extension(shell)
     monkeypatch.setattr("course_utils.notebook.magics._shell", lambda: shell)
     yield shell
-    for path in paths.workers().glob("*.py"):
-        path.unlink()
+    shutil.rmtree(paths.workers())
 
 
 def test_a_worker_cell_writes_its_file(shell, capsys):
@@ -39,6 +41,81 @@ def test_append_adds_once(shell, capsys):
 def test_append_to_nothing_begins_the_file(shell):
     shell.run_cell_magic("worker", "--append new.py", "y = 2\n")
     assert (paths.workers() / "new.py").read_text() == "y = 2\n"
+
+
+THREE = [
+    ("a", "%%worker one.py", "x = 1\n"),
+    ("b", "%%worker --append one.py", "def y():\n    return 2\n"),
+    ("c", "%%worker --append one.py", "z = 3\n"),
+]
+
+
+def run_cells(shell, *cells, known):
+    for cell_id, first, body in cells:
+        shell.run_cell(f"{first}\n{body}", cell_id=cell_id if known else None).raise_error()
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+@pytest.mark.parametrize("edited", ["x = 10\n", "def y():\n    return 20\n", "z = 30\n"])
+def test_a_cell_that_runs_again_replaces_what_it_wrote(shell, capsys, known, edited):
+    run_cells(shell, *THREE, known=known)
+    in_order = capsys.readouterr().out
+    place = next(at for at, cell in enumerate(THREE) if cell[2][:2] == edited[:2])
+    cell_id, first, _ = THREE[place]
+    run_cells(shell, (cell_id, first, edited), (cell_id, first, edited), known=known)
+    texts = [body for _, _, body in THREE]
+    texts[place] = edited
+    assert (paths.workers() / "one.py").read_text() == "\n\n".join(texts)
+    capsys.readouterr()
+    run_cells(shell, *THREE, known=known)
+    assert (paths.workers() / "one.py").read_text() == "\n\n".join(body for _, _, body in THREE)
+    assert capsys.readouterr().out == in_order
+
+
+def test_a_cell_is_known_by_its_id_whatever_it_defines(shell):
+    run_cells(shell, *THREE, known=True)
+    run_cells(shell, ("b", THREE[1][1], "other = z = 20\n"), known=True)
+    assert (paths.workers() / "one.py").read_text() == "x = 1\n\n\nother = z = 20\n\n\nz = 3\n"
+
+
+def test_ours_gives_way_to_an_answer_that_has_passed(shell, capsys):
+    ours, theirs = "def mask():\n    return 1\n", "def mask():\n    return 'theirs'\n"
+    (paths.workers() / "exercise_99_1.py").write_text(theirs)
+    shell.run_cell_magic("worker", "part.py --ours 99.1", ours)
+    assert (paths.workers() / "part.py").read_text() == ours
+    answers.note("99.1", passed=True)
+    shell.run_cell_magic("worker", "part.py --ours 99.1", ours)
+    assert (paths.workers() / "part.py").read_text() == theirs
+    (paths.workers() / "exercise_99_1.py").write_text(theirs + "# changed since\n")
+    shell.run_cell_magic("worker", "part.py --ours 99.1", ours)
+    assert (paths.workers() / "part.py").read_text() == ours
+    assert capsys.readouterr().out.splitlines() == [
+        "workers/part.py written: 2 lines (ours)",
+        "workers/part.py written: 2 lines (yours: 99.1 has passed)",
+        "workers/part.py written: 2 lines (ours)",
+    ]
+
+
+def test_our_function_runs_until_the_students_has_passed(shell, capsys, monkeypatch):
+    shell.run_cell("f = lambda: 'theirs'")
+    monkeypatch.setattr("course_utils.exercises.checking._states", {"99.2": "passed"})
+    shell.run_cell_magic("ours", "99.2", "f = lambda: 'ours'")
+    assert shell.user_ns["f"]() == "theirs"
+    shell.run_cell_magic("ours", "99.3", "f = lambda: 'ours'")
+    assert shell.user_ns["f"]() == "ours"
+    assert capsys.readouterr().out.splitlines() == [
+        "99.2: yours has passed its check, and is what runs from here on",
+        "99.3: ours runs from here on",
+    ]
+
+
+def test_a_guess_is_shown_beside_the_measurement_to_a_reader_alone(capsys, monkeypatch):
+    predict("12 MB").compare("25 MB")
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr("course_utils.display.page.watched", lambda: True)
+    predict("").compare("25 MB")
+    predict("12 MB").compare("25 MB")
+    assert capsys.readouterr().out == "You guessed 12 MB. Measured: 25 MB.\n"
 
 
 def test_torchrun_writes_launches_shows_and_binds(shell, capsys):

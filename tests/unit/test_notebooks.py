@@ -2,12 +2,13 @@
 
 import ast
 import json
+import re
 
 import pytest
 
 from course_utils import paths
 from course_utils.errors import InputError
-from course_utils.notebook import cells
+from course_utils.notebook import cells, files
 
 
 @pytest.fixture
@@ -43,15 +44,15 @@ def test_appended_cells_follow_in_order(book):
 def test_what_is_missing_is_written_with_what_it_imports(book):
     book("00_a.ipynb", "%%worker ring.py\nimport deep", "%%worker deep.py\nimport os")
     book("01_b.ipynb", "%%worker train.py\nfrom ring import x", "%%worker other.py\npass")
-    cells.write_missing("train.py")
-    written = sorted(path.name for path in paths.workers().iterdir())
+    files.write_missing("train.py")
+    written = sorted(path.name for path in paths.workers().glob("*.py"))
     assert written == ["deep.py", "ring.py", "train.py"]
 
 
 def test_a_file_the_student_changed_is_left_alone(book):
     book("00_a.ipynb", "%%worker ring.py\nours", "%%worker train.py\nimport ring")
     (paths.workers() / "ring.py").write_text("theirs")
-    cells.write_missing("train.py")
+    files.write_missing("train.py")
     assert (paths.workers() / "ring.py").read_text() == "theirs"
 
 
@@ -79,7 +80,7 @@ def test_a_cell_whose_magic_refuses_it_stands_in_no_other_s_way(book, line):
 def test_a_broken_notebook_is_named_in_one_sentence(book, text):
     (paths.NOTEBOOKS / "04_ring.ipynb").write_text(text)
     with pytest.raises(InputError, match=r"04_ring\.ipynb is broken") as caught:
-        cells.write_missing("one.py")
+        files.write_missing("one.py")
     assert "\n" not in str(caught.value)
 
 
@@ -101,7 +102,10 @@ def test_saved_notebooks_are_clean():
         assert set(book["metadata"]) == {"kernelspec", "language_info"}
         assert book["metadata"]["language_info"] == {"name": "python"}
         for cell in book["cells"]:
-            assert set(cell["metadata"]) <= {"tags"}, cell["id"]
+            assert set(cell["metadata"]) <= {"tags", "jupyter"}, cell["id"]
+            first = "".join(cell["source"][:1])
+            ours = first.startswith("%%ours") or (first[:2] == "%%" and " --ours " in first)
+            assert cell["metadata"].get("jupyter") == ({"source_hidden": True} if ours else None)
             assert len(cell["source"]) <= 60 or cell["cell_type"] == "markdown", cell["id"]
 
 
@@ -110,3 +114,66 @@ def test_most_outputs_are_compared():
         shown = [cell for cell in json.loads(path.read_text())["cells"] if cell.get("outputs")]
         free = [c for c in shown if "nbval-ignore-output" in c["metadata"].get("tags", [])]
         assert len(free) <= 0.2 * len(shown), path.name
+
+
+# What a student can finish in one sitting, before the part headed "Going further".
+MOST_CELLS, MOST_WORDS, MOST_LINES = 75, 3800, 900
+LONG = {  # of the first edition, and too long
+    "00_processes_and_collectives",
+    "01_tape_autograd",
+    "02_data_parallel",
+    "03_ddp",
+    "04_ring_allreduce",
+    "05_fsdp",
+    "06_tensor_parallel",
+    "07_transformer_ddp_lab",
+}
+SECOND_EDITION = [path for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if path.stem not in LONG]
+
+
+def core_of(path):
+    """The cells before *Going further*, each with its source as one text."""
+    core = []
+    for cell in json.loads(path.read_text())["cells"]:
+        cell["source"] = "".join(cell["source"])
+        if cell["cell_type"] == "markdown" and "\n## Going further" in "\n" + cell["source"]:
+            break
+        core.append(cell)
+    return core
+
+
+def only_writes(cell):
+    """Whether a cell writes a file and shows nothing else; a stub is for the student to fill."""
+    source = cell["source"]
+    return source.startswith("%%worker") and "raise NotImplementedError" not in source
+
+
+@pytest.mark.parametrize("path", SECOND_EDITION, ids=lambda path: path.stem)
+def test_a_notebook_takes_one_sitting(path):
+    core = core_of(path)
+    code = [cell for cell in core if cell["cell_type"] == "code"]
+    words = sum(len(c["source"].split()) for c in core if c["cell_type"] == "markdown")
+    assert len(core) <= MOST_CELLS
+    assert words <= MOST_WORDS
+    assert sum(len(cell["source"].splitlines()) for cell in code) <= MOST_LINES
+    for three in zip(code, code[1:], code[2:], strict=False):
+        assert not all(map(only_writes, three)), three[0]["id"]
+
+
+@pytest.mark.parametrize("path", SECOND_EDITION, ids=lambda path: path.stem)
+def test_a_notebook_asks_before_it_answers(path):
+    core = core_of(path)
+    text = "\n".join(cell["source"] for cell in core)
+    assert "../docs/symbols.md" in text
+    asked = text.count("**Predict.**")
+    assert 6 <= asked <= 8, asked
+    assert text.count('predict("")') == text.count(".compare(") == asked
+
+
+@pytest.mark.parametrize("path", SECOND_EDITION, ids=lambda path: path.stem)
+def test_a_student_writes_before_ours_is_shown(path):
+    sources = [cell["source"] for cell in core_of(path) if cell["cell_type"] == "code"]
+    for at, source in enumerate(sources):
+        if found := re.match(r"%%(?:worker.* --ours|ours) (\d\d\.\d)", source):
+            checked = [before for before in sources[:at] if f'check("{found[1]}"' in before]
+            assert checked, f"ours of {found[1]} stands before its check"

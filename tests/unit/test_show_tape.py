@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from course_utils import show
-from course_utils.notebook import cells
+from course_utils.notebook import files
 from course_utils.show.tape_graph import layout
 
 
@@ -25,7 +25,7 @@ def no_window(monkeypatch):
 
 @pytest.fixture
 def tape():
-    module = cells.load_worker("tape.py")
+    module = files.load_worker("tape.py")
     module.trace(False)
     module.reset_tape()
     return module

@@ -5,7 +5,7 @@ import random
 import pytest
 import torch
 
-from course_utils.notebook import cells
+from course_utils.notebook import files
 
 SHAPES = [(), (3,), (1,), (2, 3), (2, 1), (1, 3), (4, 2, 3)]  # any two of them broadcast
 UNARY = [
@@ -28,7 +28,7 @@ BINARY = [
 
 @pytest.fixture
 def tape():
-    module = cells.load_worker("tape.py")
+    module = files.load_worker("tape.py")
     module.trace(False)
     return module
 

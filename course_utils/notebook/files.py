@@ -1,0 +1,200 @@
+"""The worker files: written by cells, read back as modules.
+
+A cell that runs again replaces the text it wrote before, and what other cells added stays.
+"""
+
+import ast
+import json
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from course_utils import paths
+from course_utils.errors import InputError
+from course_utils.notebook import answers
+from course_utils.notebook.cells import GAP, Cell, file_text, parts
+
+FIRST = "first"  # the key of the cell that begins a file; those that append have their ids
+UNKNOWN = "?"  # begins the key of a cell whose id is not known
+
+
+def write(file: str, body: str, append: bool = False, ours: str = "", cell_id: str = "") -> str:
+    """Write a cell to `workers/FILE`; return the line that says so.
+
+    Args:
+        file: the worker file's name.
+        body: the cell without its first line.
+        append: the cell continues a file that another cell began.
+        ours: the exercise that the cell answers. A student's answer that has passed its check is
+            written in place of the cell.
+        cell_id: the notebook's id of the cell; '' if it is not known.
+    """
+    path = worker_path(file)
+    theirs = answers.passed_text(ours) if ours else None
+    text = file_text(theirs or body)
+    if append:
+        write_missing(path.name)  # the part before, if its cell was not run yet
+    content = path.read_text(encoding="utf-8") if path.exists() else ""
+    noted = _noted()
+    written = noted.get(path.name, {})
+    key = _key(path.name, written, text, cell_id) if append else FIRST
+    start = _find(content, written.get(key, text))
+    if start is not None:
+        content = content[:start] + text + content[start + len(written.get(key, text)) :]
+    elif append and content:
+        content, start = content + GAP + text, len(content + GAP)
+    else:
+        content, start, written = text, 0, {}
+    path.write_text(content, encoding="utf-8")
+    _note(noted | {path.name: written | {key: text}})
+    count = len(content[: start + len(text)].splitlines())
+    done = f"workers/{path.name} {'added to' if append else 'written'}: {_lines(count)}"
+    return f"{done} (yours: {ours} has passed)" if theirs else f"{done} (ours)" if ours else done
+
+
+def _lines(count: int) -> str:
+    return f"{count} line" + ("s" if count != 1 else "")
+
+
+def _key(file: str, written: dict[str, str], text: str, cell_id: str) -> str:
+    """Under which key a cell that appends noted what it wrote before.
+
+    By its id. Where nobody tells it (a notebook that is executed without a page), the saved
+    notebook does, if it holds the same text; else it is the cell that defined the same names.
+    """
+    saved = (cell.id for cell in parts().get(file, []) if cell.append and cell.text == text)
+    if known := cell_id or next(saved, ""):
+        return known
+    shared = {
+        key: len(_defined(text) & _defined(before)) + (text == before)
+        for key, before in written.items()
+        if key != FIRST
+    }
+    best = max(shared, key=shared.get, default="")
+    return best if shared.get(best) else f"{UNKNOWN}{len(written)}"
+
+
+def _defined(text: str) -> set[str]:
+    """The names a text binds at its top level; none if it has a syntax error."""
+    try:
+        body = ast.parse(text).body
+    except SyntaxError:
+        return set()
+    names = {getattr(node, "name", "") for node in body}
+    for node in body:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            names |= {leaf.id for leaf in ast.walk(node) if isinstance(leaf, ast.Name)}
+    return names - {""}
+
+
+def _find(content: str, text: str) -> int | None:
+    """Where the whole text of a cell stands in a file; None if it does not."""
+    if content.startswith(text) and content[len(text) : len(text) + len(GAP)] in ("", GAP):
+        return 0
+    start = f"{content}{GAP}".find(f"\n{GAP}{text}{GAP}")
+    return None if start < 0 else start + len(f"\n{GAP}")
+
+
+def _notes() -> Path:
+    return paths.workers() / ".cells.json"
+
+
+def _noted() -> dict[str, dict[str, str]]:
+    """What each cell wrote last, by file and by the cell's key."""
+    try:
+        return json.loads(_notes().read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # nothing was written yet, or two kernels wrote at once
+        return {}
+
+
+def _note(noted: dict[str, dict[str, str]]) -> None:
+    _notes().write_text(json.dumps(noted), encoding="utf-8")
+
+
+def _by_key(cells: list[Cell]) -> dict[str, str]:
+    return {cell.id if cell.append else FIRST: cell.text for cell in cells}
+
+
+def write_missing(*names: str) -> None:
+    """Write these worker files, and those they import, where they are missing in `workers/`.
+
+    A file that is there is left alone: the student may have changed it.
+    """
+    saved, seen, wanted = parts(), set(), list(names)
+    while wanted:
+        file = wanted.pop()
+        seen.add(file)
+        path = paths.workers() / file
+        if not path.exists() and file in saved:
+            texts = [cell.text for cell in saved[file]]
+            path.write_text(GAP.join(texts), encoding="utf-8")
+            _note(_noted() | {file: _by_key(saved[file])})
+        if path.exists():
+            wanted += [other for other in imported(path) if other not in seen]
+
+
+def script_path(script: str | Path) -> Path:
+    """The path of a worker file; what is missing in `workers/` is written from the notebooks.
+
+    Args:
+        script: its name, with or without `workers/` before it.
+
+    Raises:
+        InputError: it would lie outside `workers/`, or is not a Python file.
+    """
+    path = worker_path(script)
+    write_missing(path.name)
+    return path
+
+
+def worker_path(script: str | Path) -> Path:
+    """Where the worker file called `script` lies or would lie.
+
+    Raises:
+        InputError: outside `workers/`, or not a Python file.
+    """
+    folder = paths.workers()
+    name = str(script).removeprefix("workers/")
+    path = folder / name
+    if Path(os.path.normpath(path)).parent != folder or path.resolve().parent != folder.resolve():
+        raise InputError(f"{script} is outside workers/: give the name of a file in that folder")
+    if path.suffix != ".py":
+        raise InputError(f"{script} is not a Python file: its name must end in .py")
+    return Path(os.path.normpath(path))
+
+
+def imported(path: Path) -> list[str]:
+    """The files a worker file would import if they were beside it; [] if it has a syntax error."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8", errors="replace"))
+    except SyntaxError:
+        return []
+    modules = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            modules.append(node.module)
+    return [f"{module}.py" for module in modules if "." not in module]
+
+
+def load_worker(name: str) -> ModuleType:
+    """The worker file `name` as a module of this process: run anew, as the file is now.
+
+    What it imports from other worker files is imported once, as Python does.
+
+    Raises:
+        FileNotFoundError: it is not in `workers/`, and no notebook has a cell that writes it.
+    """
+    write_missing(name)
+    path = paths.workers() / name
+    if not path.exists():
+        raise FileNotFoundError(f"workers/{name} is not there: write it with %%worker {name}")
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    module = ModuleType(path.stem)
+    module.__file__ = str(path)
+    sys.modules[path.stem] = module  # for other worker files that import it
+    exec(compile(path.read_text(encoding="utf-8"), path, "exec"), module.__dict__)
+    return module
