@@ -13,8 +13,8 @@ from typing import NoReturn
 from course_utils import paths
 from course_utils.display import ansi
 from course_utils.errors import InputError, LaunchError
+from course_utils.launcher.options import add_flags, flags
 from course_utils.notebook import cells, demos, files, stage
-from course_utils.notebook.magics import whole_number
 
 DEMO_TIMEOUT = 600.0  # seconds
 
@@ -58,15 +58,11 @@ def parser() -> Parser:
 
 def launching(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """`parser` with the options of every demo, whatever its script knows."""
-    add = parser.add_argument_group("options of launching").add_argument
-    add("--nproc-per-node", "-n", type=whole_number, metavar="N", help="ranks on this machine")
-    add("--compare", action="store_true", help="then measure speed-up and bytes, in two more runs")
-    add("--timeout", type=float, metavar="S", default=DEMO_TIMEOUT, help="seconds in all (600)")
-    add(
-        "--stall", type=float, metavar="S", default=30.0, help="seconds without a sign of life (30)"
+    group = parser.add_argument_group("options of launching")
+    add_flags(group, nproc=None, timeout=DEMO_TIMEOUT)
+    group.add_argument(
+        "--compare", action="store_true", help="then measure speed-up and bytes, in two more runs"
     )
-    add("--nnodes", type=whole_number, metavar="N", default=1, help="machines")
-    add("--rdzv-endpoint", metavar="HOST:PORT", help="where machines meet, the same on each")
     return parser
 
 
@@ -112,16 +108,7 @@ def demo(options: argparse.Namespace, rest: list[str]) -> int:
     found = demos.find(options.name)
     below = launching(Parser(usage=argparse.SUPPRESS, add_help=False)).format_help()
     demos.options_of(found, rest, below)
-    went_well = stage.perform(
-        found,
-        rest,
-        options.nproc_per_node,
-        options.compare,
-        timeout=options.timeout,
-        stall=options.stall,
-        nnodes=options.nnodes,
-        rdzv_endpoint=options.rdzv_endpoint,
-    )
+    went_well = stage.perform(found, rest, options.compare, **flags(options))
     return 0 if went_well else 1
 
 

@@ -1,8 +1,10 @@
-"""How a script is to be launched: checked once, used everywhere."""
+"""How a script is launched: the one list of options, from which functions and commands are made."""
 
+import argparse
+import inspect
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from course_utils.errors import InputError
@@ -10,23 +12,57 @@ from course_utils.errors import InputError
 MAX_RANKS = 64  # on one machine; more is a slip of the finger
 
 
+def whole_number(text: str) -> int:
+    """Read a whole number from a command line."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+
+
+def _flag(default: Any, help: str, *names: str, metavar: str, type: Callable = str) -> Any:
+    """A field that is also a flag of the magics and of `./run.sh demo`."""
+    words = {"help": help, "metavar": metavar, "type": type}
+    return field(default=default, metadata={"names": names, "words": words})
+
+
 @dataclass(frozen=True)
 class Options:
-    """The options of a launch, as `launch` describes them.
+    """The options of a launch.
+
+    Attributes:
+        nproc: ranks on this machine.
+        timeout: seconds after which the run is stopped and called hung.
+        stall: seconds without any rank computing, printing or reporting after which the run is
+            stopped and called hung.
+        warm: fork the ranks from a process that has torch imported (0.1 s) instead of starting
+            each as a new Python (some seconds).
+        env: environment variables for the ranks, beside those of this process.
+        show: print what the ranks say.
+        name: what the notebook calls the Run.
+        nnodes: number of machines; the same call is made on each of them.
+        rdzv_endpoint: where they meet, as `host:port`.
 
     Raises:
-        InputError: one that cannot be, in one sentence.
+        InputError: a value that makes no sense; the error says in one sentence which and why.
     """
 
-    nproc: int = 2
-    timeout: float = 120
-    stall: float = 30
+    nproc: int = _flag(
+        2, "ranks on this machine", "--nproc-per-node", "-n", metavar="N", type=whole_number
+    )
+    timeout: float = _flag(120.0, "seconds in total", "--timeout", metavar="S", type=float)
+    stall: float = _flag(30.0, "seconds without a sign of life", "--stall", metavar="S", type=float)
     warm: bool = True
     env: Mapping[str, Any] | None = None
     show: bool = True
     name: str = "run"
-    nnodes: int = 1
-    rdzv_endpoint: str | None = None
+    nnodes: int = _flag(1, "machines", "--nnodes", metavar="N", type=whole_number)
+    rdzv_endpoint: str | None = _flag(
+        None,
+        "where the machines meet, the same on each",
+        "--rdzv-endpoint",
+        metavar="HOST:PORT",
+    )
 
     def __post_init__(self) -> None:
         if not _is_whole(self.nproc, 1, MAX_RANKS):
@@ -67,6 +103,36 @@ class Options:
             f"{self.nnodes} machines meet at {self.rdzv_endpoint}: "
             "this run listens on the network, without a password"
         )
+
+
+def add_flags(parser: Any, **defaults: Any) -> None:
+    """Add the options that are flags to an argparse parser or group.
+
+    Args:
+        parser: it gets one argument per flag, named as the field.
+        defaults: by field name, where the default is not that of `Options`.
+    """
+    for each in fields(Options):
+        if each.metadata:
+            default = defaults.get(each.name, each.default)
+            words = dict(each.metadata["words"])
+            if default is not None:
+                words["help"] += f" ({default:g})"
+            parser.add_argument(*each.metadata["names"], dest=each.name, default=default, **words)
+
+
+def flags(values: argparse.Namespace) -> dict[str, Any]:
+    """What a command line gave for the options that are flags, by field name."""
+    return {each.name: getattr(values, each.name) for each in fields(Options) if each.metadata}
+
+
+def takes_options(function: Callable) -> Callable:
+    """Let a function that passes `**options` on to `Options` show them as its own parameters."""
+    parameters = list(inspect.signature(function).parameters.values())[:-1]
+    options = inspect.signature(Options).parameters.values()
+    parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in options]
+    function.__signature__ = inspect.Signature(parameters)
+    return function
 
 
 def _is_whole(value: Any, low: int, high: int) -> bool:

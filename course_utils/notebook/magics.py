@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from course_utils.diagnosis.verdict import Verdict
 from course_utils.display import cards, page
 from course_utils.errors import InputError, LaunchError
+from course_utils.launcher.options import add_flags, flags
 from course_utils.notebook.files import write
 from course_utils.notebook.launching import launch
 from course_utils.runs import Run
@@ -69,12 +70,8 @@ def torchrun(line: str, cell: str | None = None) -> None:
         run = launch(
             options.file,
             *options.arguments,
-            nproc=options.nproc,
-            timeout=options.timeout,
-            stall=options.stall,
-            nnodes=options.nnodes,
-            rdzv_endpoint=options.rdzv_endpoint,
             name=name,
+            **flags(options),
         )
     except InputError:
         raise
@@ -103,11 +100,7 @@ def split(line: str) -> list[str]:
 def parse_torchrun(words: Sequence[str]) -> argparse.Namespace:
     """The options of a `torchrun` magic; they bear torchrun's names."""
     parser = Parser("%torchrun")
-    parser.add_argument("--nproc-per-node", "-n", dest="nproc", type=whole_number, default=2)
-    parser.add_argument("--timeout", type=float, default=120.0)
-    parser.add_argument("--stall", type=float, default=30.0)
-    parser.add_argument("--nnodes", type=whole_number, default=1)
-    parser.add_argument("--rdzv-endpoint")
+    add_flags(parser)
     parser.add_argument("--as", dest="name")
     parser.add_argument("file")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
@@ -149,14 +142,6 @@ class Parser(argparse.ArgumentParser):
         """Raise what is wrong, with the usage."""
         usage = " ".join(self.format_usage().removeprefix("usage: ").split())
         raise InputError(f"{self.prog}: {message} (usage: {usage})")
-
-
-def whole_number(text: str) -> int:
-    """`text` as a whole number, for a parser."""
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
 def _shell() -> Any:

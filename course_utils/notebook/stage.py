@@ -26,7 +26,11 @@ RATES = {  # what scripts report, over all ranks
 
 
 def perform(
-    demo: Demo, arguments: Sequence[str], nproc: int | None, compare: bool = False, **options: Any
+    demo: Demo,
+    arguments: Sequence[str],
+    compare: bool = False,
+    nproc: int | None = None,
+    **options: Any,
 ) -> bool:
     """Run a demo live, then its proofs; say whether all went well.
 
