@@ -1,11 +1,12 @@
 """The agent process: it calls torchrun's own `main` for each run the notebook asks for.
 
-It has torch imported, and stays. The ranks of a cold run are new Pythons, as torchrun starts them;
-those of a warm run are forked from a forkserver that has torch imported too.
+It has torch imported, and it stays. The ranks of a cold run are new Pythons, as torchrun starts
+them. Those of a warm run are forked from a forkserver, a second process with torch imported. They
+are not forked from this one: it has threads and a store's connections, which a fork must not copy.
 
-The notebook writes requests to this process's stdin, one JSON object a line, and reads replies
-from its stdout. `null` on a line of its own stops the run asked for last. When stdin ends, or this
-process's parent, the notebook is gone, and so is everything here.
+The notebook writes requests to this process's stdin, one JSON object per line, and reads replies
+from its stdout. `null` on a line of its own stops the current run. When stdin ends, or this
+process's parent does, the notebook is gone: then this process ends, and everything it started.
 """
 
 import base64
@@ -35,7 +36,11 @@ MONITOR_INTERVAL = "0.01"  # seconds; torchrun's default of 0.1 would double a s
 
 
 def serve(warm: bool) -> None:
-    """Answer requests until stdin ends; `warm`: be ready for warm runs too before the first."""
+    """Answer requests until stdin ends.
+
+    Args:
+        warm: start the forkserver too before the first request.
+    """
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what torchrun prints must not mix with the replies
     requests: queue.Queue[dict[str, Any]] = queue.Queue()
@@ -52,7 +57,8 @@ def serve(warm: bool) -> None:
 
     if warm:
         wait_for_forkserver()
-    # Between runs there is nothing to end. (Not SIG_IGN: what is started here would inherit that.)
+    # A stop that comes between two runs has nothing to end. Not SIG_IGN: that would be inherited by
+    # the ranks, which torchrun ends with this very signal.
     signal.signal(signal.SIGTERM, lambda number, frame: None)
     replies.write(json.dumps({"ready": os.getpid()}) + "\n")
     while True:
@@ -79,9 +85,11 @@ def start_forkserver() -> None:
 
 @contextlib.contextmanager
 def forking() -> Iterator[None]:
-    """Let multiprocessing fork what it would start as a new Python: torch is imported here.
+    """Let multiprocessing fork the forkserver from this process instead of starting a new Python.
 
-    Only before the first run: a fork has none of the threads that a run leaves behind.
+    The new Python would have to import torch again, and the student would wait two seconds more for
+    the first run. Safe only before that first run: torchrun leaves threads behind, and a fork
+    copies the locks they hold but not the threads.
     """
     resource_tracker.ensure_running()  # needs no torch
     start_new = multiprocessing.util.spawnv_passfds
@@ -90,7 +98,7 @@ def forking() -> Iterator[None]:
         if pid := os.fork():
             return pid
         multiprocessing.util.spawnv_passfds = start_new
-        become(command[-1], descriptors)
+        go_on_as(command[-1], descriptors)
 
     multiprocessing.util.spawnv_passfds = fork
     try:
@@ -99,13 +107,13 @@ def forking() -> Iterator[None]:
         multiprocessing.util.spawnv_passfds = start_new
 
 
-def become(code: str, descriptors: list[int]) -> NoReturn:
-    """Go on, in a fork, as `python -c code` that was given these descriptors alone."""
+def go_on_as(code: str, descriptors: list[int]) -> NoReturn:
+    """Continue a fork as if it were `python -c code` with only these descriptors open."""
     for name in os.listdir("/dev/fd"):
         if int(name) > 2 and int(name) not in descriptors:
             with contextlib.suppress(OSError):  # that of the listing itself
                 os.close(int(name))
-    importlib.reload(forkserver)  # as new: the fork was made in the middle of it
+    importlib.reload(forkserver)  # its module state says that a forkserver is being started
     try:
         exec(code, {})
     except SystemExit:
@@ -116,7 +124,7 @@ def become(code: str, descriptors: list[int]) -> NoReturn:
 
 
 def wait_for_forkserver() -> None:
-    """Wait until the forkserver forks: until then its imports are not done."""
+    """Wait until the forkserver has done its imports: only then does it fork anything."""
     first = multiprocessing.get_context("forkserver").Process(target=int)
     first.start()
     first.join()

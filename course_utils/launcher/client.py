@@ -26,7 +26,7 @@ class Agent:
     """
 
     def __init__(self, warm: bool):
-        self.made_of = ingredients()
+        self.made_from = what_it_read()
         self._log = open(session_folder() / "agent.log", "ab")  # noqa: SIM115
         self._process = subprocess.Popen(
             # -P and -c: nothing of the notebook's folder or of __main__ reaches the ranks
@@ -120,7 +120,7 @@ def kept_agent(warm: bool = True) -> Agent:
         warm: if it is started now, start its forkserver too.
     """
     global _kept
-    if _kept is not None and (not _kept.alive or _kept.made_of != ingredients()):
+    if _kept is not None and (not _kept.alive or _kept.made_from != what_it_read()):
         close_kept_agent()
     if _kept is None:
         _kept = Agent(warm)
@@ -143,9 +143,9 @@ def python_path() -> str:
     return os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(paths.ROOT)]))
 
 
-def ingredients() -> tuple:
-    """What an agent has read at its start and would not notice a change of."""
-    sources = [*PACKAGE.glob("worker/*.py"), *PACKAGE.glob("launch/*.py"), PACKAGE / "meter.py"]
+def what_it_read() -> tuple:
+    """Identify what an agent read at its start: it would not notice that this has changed."""
+    sources = [*PACKAGE.glob("worker/*.py"), *PACKAGE.glob("launcher/*.py"), PACKAGE / "meter.py"]
     times = tuple(_modified(path) for path in sources)
     return os.getpid(), os.environ.get("PYTHONPATH"), times
 

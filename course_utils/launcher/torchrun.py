@@ -48,8 +48,9 @@ def run(arguments: list[str], stop: threading.Event) -> dict[str, Any]:
     return {"exitcodes": exitcodes, "stopped": None}
 
 
-# Torchrun names the ranks whose end it noticed first, and not always the others. What follows
-# notes how each rank ended by itself, and gives those that ignore SIGTERM `GRACE`, not 30 seconds.
+# Torchrun reports the rank whose end it noticed first, and not always the others. The functions
+# below wrap its private classes to note how each rank ended by itself, before torchrun ends the
+# rest. They also give ranks that ignore SIGTERM only `GRACE` seconds before SIGKILL, not 30.
 
 
 def note(codes: Iterable[int | None]) -> None:
@@ -94,18 +95,18 @@ def watch_started_ranks() -> None:
     api.SubprocessContext._close = noting
 
 
-def start_all_or_none() -> None:
-    """Let SIGTERM wait while ranks are being started.
+def hold_sigterm_while_ranks_start() -> None:
+    """Hold SIGTERM back while ranks are being started.
 
-    Torchrun ends a rank only once all have started; and the forkserver dies of a request that
-    breaks off.
+    An exception in the middle would orphan the ranks that run already, because torchrun ends ranks
+    only once all have started. And the forkserver dies of a request that breaks off.
     """
     for context in (api.MultiprocessContext, api.SubprocessContext):
-        context._start = undisturbed(context._start)
+        context._start = holding_sigterm(context._start)
 
 
-def undisturbed(start: Callable[[Any], None]) -> Callable[[Any], None]:
-    """A `start` after which SIGTERM comes, if it came during it."""
+def holding_sigterm(start: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Wrap `start` so that a SIGTERM which comes during it is raised after it."""
 
     def starting(self: Any) -> None:
         came: list[int] = []
@@ -121,9 +122,9 @@ def undisturbed(start: Callable[[Any], None]) -> Callable[[Any], None]:
 
 
 def log_without_tracebacks() -> None:
-    """Keep the traceback of a rank's end, torchrun's own, out of the agent's log.
+    """Keep torchrun's own traceback of a rank's end out of the agent's log.
 
-    To format one torch imports its compiler: a second, in which the student waits.
+    To format it, torch imports its compiler: a whole second, while the student waits.
     """
 
     def drop_traceback(record: logging.LogRecord) -> bool:
@@ -135,5 +136,5 @@ def log_without_tracebacks() -> None:
 
 watch_forked_ranks()
 watch_started_ranks()
-start_all_or_none()
+hold_sigterm_while_ranks_start()
 log_without_tracebacks()
