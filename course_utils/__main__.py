@@ -3,7 +3,6 @@
 import argparse
 import itertools
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -46,7 +45,9 @@ def parser() -> Parser:
     bench = command("bench", "run the benchmarks, as tables and JSON")
     bench.add_argument("name", nargs="?")
     command("extract", "write every worker file of every notebook into workers/")
-    command("clean", "remove workers/, run folders and caches")
+    about = "remove workers/, run folders and caches; worker files that you changed are kept aside"
+    clean = command("clean", about)
+    clean.add_argument("--all", action="store_true", help="delete those too, and all kept before")
     execute = command("execute", "re-execute notebooks from a clean kernel, for contributors")
     execute.add_argument("notebook", nargs="+", type=Path)
     # These are run.sh's own; they stand here to be listed.
@@ -138,15 +139,10 @@ def extract(options: argparse.Namespace, rest: list[str]) -> int:
 
 
 def clean(options: argparse.Namespace, rest: list[str]) -> int:
-    """`clean`: remove what runs left behind."""
-    removed = [paths.home() / "workers", paths.home() / ".runs"]
-    removed += [paths.ROOT / name for name in (".pytest_cache", ".ruff_cache")]
-    for folder in ("course_utils", "tests", "benchmarks", "notebooks"):
-        for pattern in ("__pycache__", ".ipynb_checkpoints"):
-            removed += (paths.ROOT / folder).rglob(pattern)
-    for path in removed:
-        shutil.rmtree(path, ignore_errors=True)
-    print("workers/, run folders and caches are removed")
+    """`clean [--all]`: remove what runs left behind."""
+    from course_utils.clean import clean as tidy_up
+
+    tidy_up(everything=options.all)
     return 0
 
 

@@ -111,13 +111,6 @@ def test_a_broken_notebook_is_named_in_one_sentence(small_course):
     assert re.fullmatch(r"run.sh: the notebook .*/04_ring.ipynb is broken .*\n", done.stderr)
 
 
-def test_clean_removes_what_runs_left(small_course):
-    small_course("extract")
-    (small_course.home / ".runs" / "x").mkdir(parents=True)
-    assert small_course("clean").returncode == 0
-    assert list(small_course.home.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     "imports",
     [

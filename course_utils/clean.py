@@ -1,0 +1,81 @@
+"""`./run.sh clean`: removes what runs left behind, and keeps what a student has written."""
+
+import shutil
+from collections import defaultdict
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+
+from course_utils import paths
+from course_utils.notebook import cells
+
+KEPT = "workers-kept-"  # what earlier calls kept is in folders whose names begin like this
+
+
+def clean(everything: bool = False) -> None:
+    """Remove `workers/`, run folders and caches, and say so.
+
+    Files of `workers/` that differ from what the saved notebooks write move to a dated folder.
+
+    Args:
+        everything: delete those files too, and the folders of earlier calls.
+
+    Raises:
+        InputError: a notebook cannot be read, so what it writes is not known; nothing was removed.
+    """
+    home, root = paths.home(), paths.ROOT
+    removed = [home / "workers", home / ".runs", root / ".pytest_cache", root / ".ruff_cache"]
+    for folder in ("course_utils", "tests", "benchmarks", "notebooks"):
+        for cache in ("__pycache__", ".ipynb_checkpoints"):
+            removed += (root / folder).rglob(cache)
+    if everything:
+        removed += home.glob(f"{KEPT}*")
+    elif changed := changed_files(home / "workers"):
+        folder = move_aside(changed, home / "workers")
+        files = "file" if len(changed) == 1 else "files"
+        print(f"{len(changed)} {files} that you changed in workers/ moved to {folder}")
+    for path in removed:
+        shutil.rmtree(path, ignore_errors=True)
+    print("workers/, run folders and caches are removed")
+
+
+def changed_files(workers: Path) -> list[Path]:
+    """The files in `workers` that the saved notebooks do not write as they are now.
+
+    Caches and the course's own notes, whose names begin with a dot, are no work of the student.
+    """
+    known, changed = texts_of_cells(), []
+    for path in sorted(workers.rglob("*")):
+        name = path.relative_to(workers)
+        skipped = any(part.startswith((".", "__pycache__")) for part in name.parts)
+        if path.is_file() and not skipped and path.read_bytes() not in known[str(name)]:
+            changed.append(path)
+    return changed
+
+
+def texts_of_cells() -> defaultdict[str, set[bytes]]:
+    """Every text that the saved notebooks give to each worker file, cell after cell.
+
+    With our answers to the exercises, and with the student's answers that have passed.
+    """
+    known = defaultdict(set)
+    for passed in (False, True):
+        texts: dict[str, str] = {}
+        for cell in cells.cells():
+            text = cell.text if passed else cells.file_text(cell.body)
+            begun = cell.append and cell.file in texts
+            texts[cell.file] = texts[cell.file] + cells.GAP + text if begun else text
+            known[cell.file].add(texts[cell.file].encode())
+    return known
+
+
+def move_aside(files: list[Path], workers: Path) -> Path:
+    """Move files of `workers` to a new dated folder beside it; return that folder."""
+    dated = f"{KEPT}{datetime.now():%Y-%m-%d-%H%M}"
+    names = (dated if number == 1 else f"{dated}-{number}" for number in count(1))
+    folder = next(path for name in names if not (path := workers.parent / name).exists())
+    for file in files:
+        target = folder / file.relative_to(workers)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(file, target)
+    return folder
