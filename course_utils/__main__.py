@@ -12,9 +12,11 @@ from typing import NoReturn
 from course_utils import paths
 from course_utils.display import ansi
 from course_utils.errors import InputError, LaunchError
-from course_utils.launcher.options import add_flags, flags
+from course_utils.launcher.options import Options, add_flags, flags
 from course_utils.notebook import cells, demos, files, stage
 
+ABOUT = """The commands of the course. Without a command, ./run.sh runs `demo transformer`:
+it trains the Transformer of notebook 07 on 2 ranks and proves that the training is right."""
 DEMO_TIMEOUT = 600.0  # seconds
 
 
@@ -28,7 +30,9 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> Parser:
     """The commands and their options."""
-    top = Parser(prog="./run.sh", description=__doc__, allow_abbrev=False)
+    top = Parser(prog="./run.sh", description=ABOUT, allow_abbrev=False)
+    # What run.sh asks before it installs anything: is the call sound? Nothing is started then.
+    top.add_argument("--check", action="store_true", help=argparse.SUPPRESS)
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def command(name: str, about: str, **options: object) -> argparse.ArgumentParser:
@@ -39,7 +43,7 @@ def parser() -> Parser:
     command("list", "list the demos")
     about = "run a demo, then its proofs (its options: demo NAME --help)"
     demo = command("demo", about, add_help=False)  # --help is for its script, too
-    demo.add_argument("name")
+    demo.add_argument("name", nargs="?")
     launching(demo)
     command("doctor", "check this machine, and say what to mend")
     bench = command("bench", "run the benchmarks, as tables and JSON")
@@ -50,8 +54,8 @@ def parser() -> Parser:
     clean.add_argument("--all", action="store_true", help="delete those too, and all kept before")
     execute = command("execute", "re-execute notebooks from a clean kernel, for contributors")
     execute.add_argument("notebook", nargs="+", type=Path)
-    # These are run.sh's own; they stand here to be listed.
     command("setup", "make the environment, and nothing else")
+    # These are run.sh's own; they stand here to be listed.
     command("lab", "start JupyterLab on this machine's loopback")
     command("test", "run the tests; arguments go to pytest")
     return top
@@ -69,12 +73,12 @@ def launching(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     """Carry out one command; return the exit status."""
-    if arguments[:1] == ["demo"] and arguments[1:] in (["--help"], ["-h"]):
-        arguments = ["--help"]  # it names no demo whose options could be shown
     options, rest = parser().parse_known_args(arguments)
     if rest and options.command != "demo":
         parser().error(f"{options.command} has no option {rest[0]}")
     try:
+        if options.check and options.command != "demo":
+            return 0
         return COMMANDS[options.command](options, rest)
     except InputError as error:
         print(f"run.sh: {error}", file=sys.stderr)
@@ -106,10 +110,18 @@ def list_(options: argparse.Namespace, rest: list[str]) -> int:
 
 def demo(options: argparse.Namespace, rest: list[str]) -> int:
     """`demo NAME`: run it."""
+    if not options.name:
+        raise InputError("demo needs a name: ./run.sh list shows the demos")
     found = demos.find(options.name)
+    launching_with = flags(options)
+    if options.nproc is None:
+        launching_with["nproc"] = found.main.nproc
+    Options(**launching_with)  # raises InputError, before anything is installed for the demo
+    if options.check:
+        return 0
     below = launching(Parser(usage=argparse.SUPPRESS, add_help=False)).format_help()
     demos.options_of(found, rest, below)
-    went_well = stage.perform(found, rest, options.compare, **flags(options))
+    went_well = stage.perform(found, rest, options.compare, **launching_with)
     return 0 if went_well else 1
 
 
@@ -146,6 +158,12 @@ def clean(options: argparse.Namespace, rest: list[str]) -> int:
     return 0
 
 
+def setup(options: argparse.Namespace, rest: list[str]) -> int:
+    """`setup`: say what run.sh has found or made."""
+    print(f"The course uses {sys.executable}.")
+    return 0
+
+
 def execute(options: argparse.Namespace, rest: list[str]) -> int:
     """`execute NOTEBOOK...`: run notebooks and save them with their outputs."""
     from course_utils.notebook.execute import execute as run
@@ -164,6 +182,7 @@ COMMANDS = {
     "bench": bench,
     "extract": extract,
     "clean": clean,
+    "setup": setup,
     "execute": execute,
 }
 

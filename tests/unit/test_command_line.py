@@ -61,10 +61,13 @@ def test_a_claim_that_does_not_hold_gives_status_1(small_course):
         (["demo", "count", "--too", "3"], "unrecognized arguments: --too"),
         (["demo", "count", "--to", "x"], "invalid int value: 'x'"),
         (["demo", "nothing"], "there is no demo 'nothing'; there are: count"),
-        (["demo"], "required: name"),
+        (["demo"], "demo needs a name: ./run.sh list shows the demos"),
         (["demo", "count", "-n", "1", "--compare"], "--compare needs 2 ranks or more"),
         (["nothing"], "invalid choice: 'nothing'"),
         (["list", "--all"], "list has no option --all"),
+        (["setup", "--fast"], "setup has no option --fast"),
+        (["--check", "demo", "nothing"], "there is no demo 'nothing'; there are: count"),
+        (["--check", "demo", "count", "-n", "0"], "from 1 to 64"),
         (["bench", "nothing"], "there is no benchmark 'nothing'"),
         (["execute", "gone.ipynb"], "cannot read the notebook gone.ipynb (No such file"),
     ],
@@ -88,10 +91,19 @@ def test_a_demos_help_shows_its_script_s_options_and_those_of_launching(small_co
     assert "--rdzv-endpoint HOST:PORT" in done.stdout
 
 
-def test_help_without_a_name_says_how_to_get_a_demo_s(small_course):
-    done = small_course("demo", "--help")
+def test_help_says_how_to_get_a_demo_s_and_what_happens_without_a_command(small_course):
+    done = small_course("--help")
     assert done.returncode == 0
     assert "demo NAME --help" in done.stdout
+    assert "Without a command, ./run.sh runs `demo transformer`" in " ".join(done.stdout.split())
+    assert "--check" not in done.stdout  # between run.sh and the course
+
+
+@pytest.mark.parametrize("arguments", [["demo", "count", "-n", "3"], ["bench"], ["setup"]])
+def test_a_sound_call_is_checked_without_a_word_or_a_process(small_course, arguments):
+    done = small_course("--check", *arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert not (small_course.home / ".runs").exists()
 
 
 def test_extract_writes_every_file_and_keeps_changed_ones(small_course):

@@ -7,24 +7,24 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-TOOLS = (
-    "awk bash cat cksum cp df dirname grep head ln mkdir mktemp mv readlink rm sleep tail"
-    " touch uname"
-)
+TOOLS = "awk bash cat cksum cp df dirname head mkdir mv readlink rm sleep touch uname"
 
 # Answers as Python, its venv and its pip do. CALLS gets a line for each call of the latter two;
-# FAKE_PIP is what pip does, and HAS is what is installed.
+# FAKE_PIP is what pip does, HAS is what is installed, CHECK is what --check finds of a call.
 FAKE_PYTHON = f"""#!/usr/bin/env bash
 case "$1 $2" in
     "-c "*) exec {shlex.quote(sys.executable)} "$@" ;;
     "-P -c") for name in "${{@:4}}"; do case " $HAS " in *" $name "*) ;; *) exit 1 ;; esac; done ;;
     "-m venv") echo venv >>"$CALLS"; mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
     "-m pip") echo pip >>"$CALLS"; eval "$FAKE_PIP" ;;
-    *) echo "$0 $*"; exit "${{STATUS:-0}}" ;;
+    *)
+        [ "$3" != --check ] || exit "${{CHECK:-0}}"
+        echo "$0 $*"; exit "${{STATUS:-0}}" ;;
 esac
 """
 OLD_PYTHON = """#!/usr/bin/env bash
-case "$2" in *print*) echo 3.9.2 ;; *) exit 1 ;; esac
+[ "$1" != --version ] || echo Python 3.9.2
+exit 1
 """
 
 
@@ -49,11 +49,12 @@ class Checkout:
         for tool in TOOLS.split():
             (self.bin / tool).symlink_to(shutil.which(tool))
         write_program(self.bin / "python3", FAKE_PYTHON)
+        write_program(self.bin / "id", "echo 1000")
         self.env = {
             "PATH": str(self.bin),
             "TMPDIR": str(self.tmp),
             "CALLS": str(self.calls_file),
-            "HAS": "pip pytest jupyterlab nbclient ipykernel psutil",
+            "HAS": "pip torch pytest xdist jupyterlab nbclient ipykernel psutil",
         }
 
     def start(self, *arguments: str, **env: str) -> subprocess.Popen:
@@ -76,9 +77,16 @@ class Checkout:
     def calls(self) -> list[str]:
         return self.calls_file.read_text().split() if self.calls_file.exists() else []
 
+    def use_real_python(self, option: str = "") -> None:
+        """Let python3 be the one that runs the tests, and add the course itself."""
+        for name in ("course_utils", "notebooks"):
+            (self.root / name).symlink_to(ROOT / name)
+        call = f'exec {shlex.quote(sys.executable)} {option} "$@"'
+        write_program(self.bin / "python3", f"#!/usr/bin/env bash\n{call}\n")
+
     def left(self) -> set[str]:
         """What is in the checkout that was not there at first."""
-        known = {"run.sh", "requirements.txt", "pyproject.toml"}
+        known = {"run.sh", "requirements.txt", "pyproject.toml", "course_utils", "notebooks"}
         return {path.name for path in self.root.iterdir()} - known
 
     @property

@@ -47,40 +47,64 @@ def test_a_command_that_needs_torch_makes_the_environment_first(course, argument
     assert course.calls() == ["venv", "pip", "pip"]
 
 
+@pytest.mark.parametrize("arguments", [("demo", "typo"), ("bench", "--typo"), ("setup", "--fast")])
+def test_a_slip_ends_a_call_before_anything_is_installed(course, arguments):
+    assert course.run(*arguments, CHECK="2")[0] == 2
+    assert not course.calls()
+    assert not course.left()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["typo"], "there is no demo 'typo'; there are: hello, "),
+        (["ring", "-n", "0"], "from 1 to 64"),
+        (["ring", "--nproc-per-node", "two"], "'two' is not a whole number"),
+        (["ring", "--stall", "-1"], "above 0"),
+        ([], "./run.sh list"),
+    ],
+)
+def test_the_course_finds_a_slip_without_a_package_installed(course, arguments, says):
+    course.use_real_python("-S")
+    status, out, err = course.run("demo", *arguments)
+    assert (status, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert says in err
+    assert not course.left()
+
+
+@pytest.mark.parametrize("more", [(), ("--no-browser",)])
+def test_jupyterlab_as_root_is_refused_with_the_command_that_works(course, more):
+    write_program(course.bin / "id", "echo 0")
+    status, out, err = course.run("lab", *more)
+    assert (status, out) == (2, "")
+    assert is_one_sentence(err)
+    assert "./run.sh lab --allow-root" in err
+    assert not course.left()
+    assert course.run("lab", "--allow-root", *more)[1].endswith(" ".join(["--allow-root", *more]))
+
+
 def test_all_tests_are_run_by_the_tests_themselves(course):
     options = {"COURSE_PYTHON": "python3", "HAS": "torch pytest xdist"}
     status, out, _ = course.run("test", STATUS="1", **options)
     assert (status, out.rpartition(" -m ")[2]) == (1, "tests")
 
 
-def test_ci_installs_what_tests_need_of_the_system(course):
-    write_program(course.bin / "id", "echo 0")
-    write_program(course.bin / "apt-get", 'echo "$@" >>"$CALLS"')
-    course.run("setup")
-    course.calls_file.unlink()
-    _, _, err = course.run("test", "tests/unit", CI="true")
-    assert "Installing iproute2 chromium fonts-wqy-microhei..." in err
-    assert {"install", "iproute2", "chromium"} <= set(course.calls())
-    for program in ("ip", "tc", "chromium"):
-        write_program(course.bin / program, "")
-    assert "pip" in course.calls()  # for DeepSpeed
-    _, _, err = course.run("test", "tests/unit", CI="true", HAS="pip pytest deepspeed")
-    assert not err
+@pytest.mark.parametrize("arguments", [(), ("tests/unit",)])
+def test_in_ci_what_tests_need_besides_is_installed_first(course, arguments):
+    _, out, _ = course.run("test", *arguments, CI="true")
+    first, second = out.splitlines()
+    assert first == f"{course.own_python} -m tests.ci"
+    assert second.startswith(course.own_python)
+    status, out, _ = course.run("test", *arguments, CI="true", STATUS="2")
+    assert (status, out) == (2, first)
 
 
-def test_ci_says_what_it_cannot_install(course):
-    status, _, err = course.run(
-        "test", "tests/unit", CI="true", COURSE_PYTHON="python3", HAS="torch pytest"
-    )
-    assert status == 2
-    assert is_one_sentence(err.splitlines()[-1])
-    assert "cannot install iproute2" in err
-
-
-@pytest.mark.parametrize("word", ["help", "--help", "-h"])
-def test_help_in_each_of_its_spellings(course, word):
-    _, out, _ = course.run(word)
-    assert out.endswith("course_utils -h" if word == "-h" else "course_utils --help")
+@pytest.mark.parametrize("words", ["help", "--help", "-h", "help demo", "demo --help", "demo -h"])
+def test_help_in_each_of_its_spellings(course, words):
+    _, out, _ = course.run(*words.split())
+    assert out.endswith("course_utils -h" if words == "-h" else "course_utils --help")
+    assert not course.left()
 
 
 def test_an_unknown_command_ends_in_one_sentence():
@@ -95,13 +119,6 @@ def test_an_unknown_command_ends_in_one_sentence():
     assert not done.stdout
     assert len(done.stderr.splitlines()) == 1
     assert "no-such-command" in done.stderr
-
-
-def test_setup_takes_no_arguments(course):
-    status, _, err = course.run("setup", "--fast")
-    assert status == 2
-    assert is_one_sentence(err)
-    assert not course.left()
 
 
 def test_it_runs_through_a_relative_symlink_from_elsewhere(course):
@@ -177,13 +194,13 @@ def test_course_python_finds_the_course_that_is_not_installed_there(course):
 
 @pytest.mark.parametrize(
     ("program", "says"),
-    [(None, "does not run"), (OLD_PYTHON, "3.9.2"), (FAKE_PYTHON, "no torch")],
+    [(None, "No such file"), (OLD_PYTHON, "3.9.2"), (FAKE_PYTHON, "no torch")],
     ids=["missing", "too old", "without torch"],
 )
 def test_a_course_python_that_will_not_do_is_refused(course, program, says):
     if program:
         write_program(course.folder / "theirs", program)
-    status, out, err = course.run(COURSE_PYTHON=f"{course.folder}/theirs")
+    status, out, err = course.run(COURSE_PYTHON=f"{course.folder}/theirs", HAS="pip")
     assert (status, out) == (2, "")
     assert is_one_sentence(err)
     assert says in err
@@ -203,12 +220,14 @@ def test_notebooks_to_execute_are_named_from_where_one_is(course):
     [
         ("lab", "jupyterlab"),
         ("test", "pytest"),
+        ("demo", "torch torchvision"),
         ("execute", "nbclient"),
         ("bench", "psutil"),
     ],
 )
 def test_what_their_python_lacks_for_a_command_is_named(course, command, needs):
-    status, _, err = course.run(command, COURSE_PYTHON=f"{course.bin}/python3", HAS="torch")
+    has = "" if command == "demo" else "torch"
+    status, _, err = course.run(command, COURSE_PYTHON=f"{course.bin}/python3", HAS=has)
     assert status == 2
     assert is_one_sentence(err)
     assert f"pip install {needs}" in err

@@ -1,6 +1,7 @@
 """The environment that run.sh makes, and when it makes it anew."""
 
-import subprocess
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tests.unit.run_sh.checkout import (
     FAKE_PYTHON,
     write_program,
 )
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -65,9 +67,32 @@ def test_two_at_once_make_one_environment(course):
     assert course.left() == {".venv"}
 
 
-def test_the_lock_of_a_killed_process_holds_nobody_up(course):
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    (course.root / ".venv.lock").symlink_to(str(ended.pid))
-    assert course.run("setup")[0] == 0
+def test_a_killed_setup_holds_nobody_up_once_its_pip_has_ended(course):
+    pip = course.folder / "pip"
+    slow = f'echo $$ >"{pip}.new"; mv "{pip}.new" "{pip}"; sleep 50'
+    killed = course.start("setup", FAKE_PIP=slow)
+    assert wait_for(pip.exists)
+    killed.kill()
+    killed.wait()
+    second = course.start("setup")
+    assert "Waiting for the run.sh" in second.stderr.readline()
+    os.killpg(int(pip.read_text()), signal.SIGKILL)
+    second.communicate(timeout=50)
+    assert second.returncode == 0
+    killed.communicate()
     assert course.left() == {".venv"}
+    assert not Path(f"{course.root}/.venv/tmp").exists()
+
+
+def test_a_demo_does_not_hold_the_lock_under_which_its_environment_was_made(course):
+    started = course.folder / "started"
+    runs = f'[ "$3" != demo ] || {{ touch "{started}"; exec sleep 50; }}\n        echo "$0 $*"'
+    write_program(course.bin / "python3", FAKE_PYTHON.replace('echo "$0 $*"', runs))
+    demo = course.start("demo", "ring")
+    assert wait_for(started.exists)
+    (course.root / "requirements.txt").write_text("# changed\n")
+    status, _, err = course.run("setup")
+    demo.kill()
+    demo.communicate()
+    assert status == 0
+    assert "Waiting" not in err

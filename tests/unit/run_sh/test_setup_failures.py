@@ -1,11 +1,9 @@
 """What can go wrong in the setup: it is said in one sentence, and nothing half-made stays."""
 
 import os
-import shlex
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -23,12 +21,12 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.timeout(60)
 
 
-def assert_nothing_is_left(course: Checkout, log: bool = False) -> None:
+def assert_nothing_is_left(course: Checkout) -> None:
     assert not course.left()
-    assert len(list(course.tmp.iterdir())) == log
+    assert not list(course.tmp.iterdir())
 
 
-@pytest.mark.parametrize(("program", "says"), [(OLD_PYTHON, "3.9.2"), (None, "found none")])
+@pytest.mark.parametrize(("program", "says"), [(OLD_PYTHON, "3.9.2"), (None, "none on PATH")])
 def test_no_python_that_is_new_enough(course, program, says):
     (course.bin / "python3").unlink()
     if program:
@@ -63,40 +61,29 @@ def test_too_little_disk_is_seen_before_anything_is_made(course):
     assert_nothing_is_left(course)
 
 
-@pytest.mark.parametrize(
-    ("pip", "says"),
-    [
-        ("echo 'OSError: [Errno 28] No space left on device'; exit 1", "filled up"),
-        ("echo 'ERROR: no wheel for you'; exit 1", "(ERROR: no wheel for you)"),
-    ],
-)
-def test_a_pip_that_fails_is_explained_and_its_log_kept(course, pip, says):
-    status, _, err = course.run("setup", FAKE_PIP=pip)
-    *_, sentence = err.splitlines()
-    assert status == 1
+def test_a_pip_that_fails_is_heard_and_nothing_stays(course):
+    says = "OSError: [Errno 28] No space left on device"
+    status, out, err = course.run("setup", FAKE_PIP=f"echo '{says}'; exit 1")
+    *_, words, sentence = err.splitlines()
+    assert (status, out, words) == (1, "", says)
     assert is_one_sentence(sentence)
-    assert says in sentence
-    assert str(course.tmp) in sentence
-    assert_nothing_is_left(course, log=True)
+    assert_nothing_is_left(course)
 
 
 def test_a_registry_out_of_reach(course):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]  # closed again below: nobody answers there
-    write_program(
-        course.bin / "python3", f'#!/usr/bin/env bash\nexec {shlex.quote(sys.executable)} "$@"\n'
-    )
+    course.use_real_python()
     status, _, err = course.run(
         "setup",
         PIP_INDEX_URL=f"http://127.0.0.1:{port}/",
         PIP_CONFIG_FILE="/dev/null",
         PIP_RETRIES="1",
     )
-    *_, sentence = err.splitlines()
     assert status == 1
-    assert is_one_sentence(sentence)
-    assert "the package registry is out of reach" in sentence
-    assert_nothing_is_left(course, log=True)
+    assert "Failed to establish a new connection" in err
+    assert is_one_sentence(err.splitlines()[-1])
+    assert_nothing_is_left(course)
 
 
 def test_a_python_without_venv_is_told_what_to_install(course):
@@ -112,7 +99,7 @@ def test_an_update_that_fails_is_taken_up_by_the_next_call(course):
     (course.root / "requirements.txt").write_text("# changed\n")
     status, _, err = course.run("setup", FAKE_PIP="exit 1")
     assert status == 1
-    assert "the next call completes .venv" in err
+    assert is_one_sentence(err.splitlines()[-1])
     (course.root / "requirements.txt").write_text("six==1.17.0\n")  # as it was at first
     assert "Updating" in course.run("setup")[2]
 
@@ -129,7 +116,7 @@ def test_an_interrupted_setup_leaves_nothing_behind(course, number, status):
     _, err = process.communicate(timeout=30)
     assert process.returncode == status
     assert is_one_sentence(err.splitlines()[-1])
-    assert "nothing half-made is left" in err
+    assert "interrupted" in err
     assert_nothing_is_left(course)
     with pytest.raises(ProcessLookupError):
         os.kill(int(child.read_text()), 0)

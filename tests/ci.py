@@ -1,0 +1,68 @@
+"""`CI=true ./run.sh test` first installs what only tests need: programs, a font, DeepSpeed."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = {  # of Debian and Ubuntu, with the programs whose absence asks for them
+    "iproute2": ("ip", "tc"),
+    "chromium fonts-wqy-microhei": ("chromium",),  # the font: for terms in Chinese
+    "g++ python3-dev": ("c++",),  # DeepSpeed compiles an extension
+}
+
+
+def main() -> None:
+    """Install what is missing; a sentence and status 2 if that is not possible."""
+    if missing := missing_packages():
+        install_packages(missing)
+    if not importlib.util.find_spec("deepspeed"):
+        say("Installing requirements-deepspeed.txt...")
+        # Without isolation: its setup.py wants the torch that is here, and not one of its own.
+        pip = [sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation"]
+        run([*pip, "-r", "requirements-deepspeed.txt"])
+
+
+def missing_packages() -> list[str]:
+    """The packages that have a program which is not on PATH."""
+    return [
+        package
+        for packages, programs in PACKAGES.items()
+        if not all(map(shutil.which, programs))
+        for package in packages.split()
+    ]
+
+
+def install_packages(packages: list[str]) -> None:
+    """Install packages with apt-get."""
+    names = " ".join(packages)
+    if not shutil.which("apt-get") or os.geteuid() != 0:
+        say(
+            f"run.sh: cannot install {names}: that takes Debian or Ubuntu, and root. Run the tests "
+            "without CI=true, and those that need these packages are skipped."
+        )
+        sys.exit(2)
+    say(f"Installing {names}...")
+    os.environ["DEBIAN_FRONTEND"] = "noninteractive"
+    run(["apt-get", "-qq", "update"])
+    run(["apt-get", "-qq", "install", "--no-install-recommends", "-y", *packages])
+
+
+def run(command: list[str]) -> None:
+    """Run a command in the course's folder; what it prints goes to stderr, its failure ends us."""
+    status = subprocess.call(command, cwd=ROOT, stdout=sys.stderr)
+    if status:
+        say(f"run.sh: {command[0]} could not install that: mend what it said above.")
+        sys.exit(1)
+
+
+def say(text: str) -> None:
+    """Print to stderr at once."""
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
