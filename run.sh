@@ -119,7 +119,7 @@ install() { # whatever ends it early, the next call takes it up
     fi
     mkdir -p "$UNPACKED"
     pip_install -r requirements.txt
-    pip_install --no-deps --no-build-isolation -e . # setuptools is there: needs no network
+    pip_install -q --no-deps --no-build-isolation -e . # setuptools is there: needs no network
     stamp >"$STAMP" || exit
     rm -rf "$UNPACKED"
     trap - EXIT HUP INT TERM

@@ -1,5 +1,6 @@
 """`./run.sh clean`: what it removes, and what it keeps."""
 
+import hashlib
 import json
 
 import pytest
@@ -11,10 +12,11 @@ from course_utils import paths
 def course(small_course):
     """A small course whose notebook writes `two.py` in two cells, with its worker files."""
     cells = [
-        ("%%worker two.py\nfirst = 1", "code"),
-        ("%%worker --append two.py\nsecond = 2", "code"),
+        "%%worker two.py\nfirst = 1",
+        "%%worker --append two.py\nsecond = 2",
+        "%%worker --ours 04.1 answer.py\nours = 1",
     ]
-    book = {"cells": [{"cell_type": kind, "metadata": {}, "source": x} for x, kind in cells]}
+    book = {"cells": [{"cell_type": "code", "metadata": {}, "source": text} for text in cells]}
     folder = small_course.root / "notebooks"
     (folder / "04_two.ipynb").write_text(json.dumps(book))
     small_course("extract")
@@ -29,7 +31,9 @@ def left(course):
 
 
 def test_what_the_notebooks_write_is_removed(course):
-    assert set(left(course)) == {"workers/count.py", "workers/prove.py", "workers/two.py"}
+    assert {path.name for path in course.home.glob("workers/*.py")} == {
+        *("count.py", "prove.py", "two.py", "answer.py")
+    }
     assert course("clean").returncode == 0
     assert list(course.home.iterdir()) == []
     assert course("clean").returncode == 0  # nothing is there
@@ -55,6 +59,18 @@ def test_a_file_that_has_only_the_first_of_its_cells_is_not_changed(course):
     (course.home / "workers/two.py").write_text("first = 1\n")
     course("clean")
     assert list(course.home.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["ours = 1\n", "mine = 1\n"])
+def test_an_answer_is_kept_once_though_a_cell_writes_it_into_another_file(course, text):
+    workers = course.home / "workers"
+    (workers / "exercise_04_1.py").write_text("mine = 1\n")
+    passed = {"04.1": hashlib.sha256(b"mine = 1\n").hexdigest()}
+    (workers / ".passed.json").write_text(json.dumps(passed))
+    (workers / "answer.py").write_text(text)  # from before the answer had passed, or since
+    course("clean")
+    (kept,) = course.home.iterdir()
+    assert [path.name for path in kept.iterdir()] == ["exercise_04_1.py"]
 
 
 def test_caches_are_no_work_of_the_student(course):
