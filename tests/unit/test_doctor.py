@@ -14,10 +14,8 @@ REQUIREMENTS = paths.ROOT / "requirements.txt"
 ASK = "from course_utils.doctor import doctor; raise SystemExit(doctor())"
 
 DISTRIBUTED = """
-def is_available(): return True
 def is_gloo_available(): return {gloo}
 def is_nccl_available(): return {nccl}
-def is_mpi_available(): return False
 """
 CUDA = """
 def device_count(): return {gpus}
@@ -62,18 +60,7 @@ def fake_torch(
     available: str = "return False",
     listed: int = 0,
 ) -> Path:
-    """A torch, a torchvision and a driver that answer at once what they are told to.
-
-    Args:
-        folder: where they are put.
-        version: of torch.
-        gloo: whether it has that back end.
-        nccl: whether it has that.
-        gpus: how many GPUs it sees.
-        compute: what it does on them.
-        available: what it does when it is asked for CUDA.
-        listed: how many GPUs nvidia-smi lists.
-    """
+    """A torch and a torchvision that answer at once, and a driver that lists `listed` GPUs."""
     for name, text in {
         "torch/__init__.py": TORCH.format(version=version, compute=compute),
         "torch/distributed.py": DISTRIBUTED.format(gloo=gloo, nccl=nccl),
@@ -95,11 +82,11 @@ def test_this_machine_can_run_the_labs():
 
 
 @pytest.mark.timeout(120)
-def test_without_torch_it_says_how_to_get_it():
+def test_without_packages_it_still_runs_and_says_how_to_get_them():
     status, lines = examine("-S")
     assert status == 1
     assert lines["environment"].startswith("problem")
-    assert "it has no torch, numpy" in lines["environment"]
+    assert "has no torch, numpy, matplotlib, IPython, psutil, filelock" in lines["environment"]
     assert "./run.sh setup" in lines["environment"]
     assert "torch" not in lines
 
@@ -143,6 +130,16 @@ def test_a_torch_the_course_is_not_tested_with_is_a_note(tmp_path, version):
     assert status == 0
     assert lines["torch"].startswith("note")
     assert "2.11 to 2.15" in lines["torch"]
+    assert "exit" not in lines
+
+
+@pytest.mark.timeout(120)
+def test_the_abort_of_torch_2_15_is_a_note_that_names_what_avoids_it(tmp_path):
+    status, lines = examine(path=fake_torch(tmp_path, "2.15.0"))
+    assert status == 0
+    assert lines["exit"].startswith("note")
+    assert "terminate called without an active exception" in lines["exit"]
+    assert "the course's init() avoids it" in lines["exit"]
 
 
 @pytest.mark.timeout(120)
@@ -154,13 +151,14 @@ def test_a_torch_without_gloo_is_a_problem(tmp_path):
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(
-    ("gpus", "does"), [(0, "CPU, over gloo"), (1, "CPU, over gloo"), (2, "2 ranks have one each")]
+    ("gpus", "does"), [(0, "CPU, over gloo"), (1, "2 ranks use the CPU"), (2, "2 ranks use NCCL")]
 )
 def test_it_says_what_the_course_does_with_the_gpus(tmp_path, gpus, does):
     status, lines = examine(path=fake_torch(tmp_path, gpus=gpus, nccl=True, listed=gpus))
     assert status == 0
     assert lines["GPUs"].startswith("ok")
     assert does in lines["GPUs"]
+    assert ("./run.sh test tests/gpu" in lines["GPUs"]) == (gpus > 0)
 
 
 @pytest.mark.timeout(120)
@@ -176,8 +174,8 @@ def test_without_nccl_only_one_gpu_will_do(tmp_path, gpus):
 @pytest.mark.parametrize(
     ("error", "remedy"),
     [
-        (TOO_OLD, "install an NVIDIA driver that knows CUDA 13.2"),
-        ("CUDA error: all CUDA-capable devices are busy", "does another program hold it?"),
+        (TOO_OLD, "install an NVIDIA driver for CUDA 13.2"),
+        ("CUDA error: all CUDA-capable devices are busy", "is another program using it?"),
     ],
     ids=["old driver", "held"],
 )
@@ -198,6 +196,15 @@ def test_gpus_that_torch_does_not_see_are_a_note_for_labs_run_on_the_cpu(tmp_pat
     status, lines = examine(path=fake_torch(tmp_path, listed=2, available=UNSEEN))
     assert status == 0
     assert lines["GPUs"].startswith("note")
-    assert "2 in this machine, and torch sees none" in lines["GPUs"]
+    assert "2 in this machine, but torch sees none" in lines["GPUs"]
     assert TOO_OLD in lines["GPUs"]
     assert "install an NVIDIA driver" in lines["GPUs"]
+
+
+@pytest.mark.timeout(120)
+def test_gpus_that_a_variable_hides_are_a_note(tmp_path):
+    hidden = fake_torch(tmp_path, listed=2)
+    status, lines = examine(path=hidden, CUDA_VISIBLE_DEVICES="")
+    assert status == 0
+    assert "CUDA_VISIBLE_DEVICES is ''" in lines["GPUs"]
+    assert "unset that variable" in lines["GPUs"]

@@ -1,131 +1,100 @@
 """What the doctor makes of the facts about a machine, and how it reads them."""
 
+import itertools
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from functools import partial
+from math import inf
 from pathlib import Path
 
 import pytest
 
-from course_utils import paths
-from course_utils.doctor import environment, helpers, machine, network
-from course_utils.doctor.machine import GIB, ControlGroup, Machine
-from course_utils.doctor.network import Network
+from course_utils import container, doctor, paths
+from course_utils.doctor import GIB, cores, disk, memory, shared_memory
 from course_utils.launcher.folder import session_folder
 
-MACHINE = Machine(
-    cores=4,
-    quota=None,
-    memory=16 * GIB,
-    available=8 * GIB,
-    disk=50 * GIB,
-    folder=Path("/course"),
-    shared=GIB,
-)
-NETWORK = Network(
-    broken="",
-    name="box",
-    address="127.0.1.1",
-    ours=True,
-    seconds=0.0,
-    localhost="127.0.0.1",
-    proxies=(),
-)
+FOLDER = Path("/course")
+MACHINE = [
+    (partial(cores, 4, inf), "ok", "4, shared", ""),
+    (partial(cores, 4, 8.0), "ok", "4, shared", ""),
+    (partial(cores, 1, inf), "note", "1, shared", "use 2 or more"),
+    (partial(cores, 4, 0.5), "note", "4 cores, but this container may use only 0.5", "2 or more"),
+    (partial(memory, 16 * GIB, 8 * GIB), "ok", "8.0 of 16.0 GiB free", ""),
+    (partial(memory, 16 * GIB, GIB), "problem", "1.0 of 16.0 GiB free", "close other programs"),
+    (partial(memory, 4 * GIB, 3 * GIB), "note", "3.0 of 4.0", "few ranks"),
+    (partial(disk, FOLDER, 50 * GIB, True), "ok", "50.0 GiB free in /course", ""),
+    (partial(disk, FOLDER, GIB // 2, True), "problem", "0.5 GiB free in /course", "make room"),
+    (partial(disk, FOLDER, GIB, False), "problem", "/course is not writable", "COURSE_HOME"),
+    (partial(shared_memory, GIB), "ok", "1.00 GiB free", ""),
+    (partial(shared_memory, None), "problem", "missing or not writable", "--shm-size=1g"),
+    (partial(shared_memory, 0), "problem", "0.00 GiB", "make room"),
+    (partial(shared_memory, GIB // 16), "note", "0.06 GiB", "NCCL may need more"),
+]
 
 
-def test_a_healthy_machine_gives_no_note():
-    every = [*machine.findings(MACHINE), *network.findings(NETWORK), *helpers.findings([])]
-    assert {each.mark for each in every} == {"ok"}
-    assert not any(each.remedy for each in every)
-
-
-@pytest.mark.parametrize(
-    ("facts", "what", "mark", "found", "remedy"),
-    [
-        ({"cores": 1}, "cores", "note", "1, shared", "2 or more"),
-        ({"quota": 0.5}, "cores", "note", "4, for 0.5 of whose time", "container"),
-        ({"quota": 8.0}, "cores", "ok", "4, shared", ""),
-        ({"available": GIB}, "memory", "problem", "1.0 of 16.0 GiB free", "close other programs"),
-        ({"memory": GIB, "available": None}, "memory", "problem", "1.0 GiB", "need 2 GiB"),
-        ({"memory": 4 * GIB, "available": 3 * GIB}, "memory", "note", "3.0 of 4.0", "few ranks"),
-        ({"disk": GIB // 2}, "disk", "problem", "0.5 GiB free in /course", "make room"),
-        ({"writable": False}, "disk", "problem", "/course cannot be written", "COURSE_HOME"),
-        ({"shared": None}, "/dev/shm", "problem", "not there", "--shm-size=1g"),
-        ({"shared": 0}, "/dev/shm", "problem", "0.00 GiB", "make room"),
-        ({"shared": GIB // 16}, "/dev/shm", "note", "0.06 GiB", "NCCL may want more"),
-    ],
-)
-def test_what_a_machine_lacks(facts, what, mark, found, remedy):
-    said = {each.what: each for each in machine.findings(replace(MACHINE, **facts))}[what]
+@pytest.mark.parametrize(("check", "mark", "found", "remedy"), MACHINE)
+def test_what_a_machine_has_and_lacks(check, mark, found, remedy):
+    said = check()
     assert said.mark == mark
     assert found in said.found
     assert remedy in said.remedy
     assert bool(said.remedy) == (mark != "ok")
 
 
-@pytest.mark.parametrize(
-    ("facts", "what", "mark", "found", "remedy"),
-    [
-        (
-            {"broken": "127.0.0.1 does not answer: refused"},
-            "loopback",
-            "problem",
-            "refused",
-            "fire",
-        ),
-        ({"address": None, "ours": False}, "host name", "note", "no address", "127.0.1.1 box"),
-        ({"address": "10.9.9.9", "ours": False}, "host name", "note", "another", "127.0.1.1 box"),
-        ({"seconds": 8.0}, "host name", "note", "it took 8.0 s", "/etc/hosts"),
-        ({"localhost": None}, "localhost", "note", "unknown", "127.0.0.1 localhost"),
-        ({"proxies": ("http_proxy",)}, "proxy", "note", "http_proxy", "no_proxy=127.0.0.1"),
-    ],
-)
-def test_what_is_wrong_with_a_network(facts, what, mark, found, remedy):
-    said = {each.what: each for each in network.findings(replace(NETWORK, **facts))}[what]
-    assert said.mark == mark
-    assert found in said.found
-    assert remedy in said.remedy
-
-
 def test_the_facts_of_this_machine_can_be_read():
-    facts = machine.read()
-    assert facts.cores >= 1
-    assert 0 < (facts.available or 1) <= facts.memory
-    assert network.read().broken == ""
+    said = {finding.what: finding.found for finding in doctor.machine()}
+    assert {"cores", "memory", "disk"} <= said.keys()
+    free, _, total = said["memory"].split()[:3]
+    assert 0 < float(free) <= float(total)
 
 
 def test_a_loopback_that_is_down_is_found():
+    assert doctor.loopback().mark == "ok"
     alone = ["unshare", "--user", "--map-root-user", "--net"]
     if sys.platform != "linux" or subprocess.run([*alone, "true"], capture_output=True).returncode:
         pytest.skip("no network namespace can be made here")
-    code = "from course_utils.doctor import network; print(next(network.look()))"
-    done = subprocess.run(
-        [*alone, sys.executable, "-c", code],
-        cwd=paths.ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    command = [
+        *alone,
+        sys.executable,
+        "-c",
+        "from course_utils import doctor as d; print(d.loopback())",
+    ]
+    done = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, timeout=60)
     assert done.stdout.startswith("problem"), done.stderr
     assert "127.0.0.1 does not answer" in done.stdout
     assert "bring up the interface lo" in done.stdout
 
 
 @pytest.mark.parametrize(
-    ("no_proxy", "found"),
-    [("", ("http_proxy",)), ("127.0.0.1", ("http_proxy",)), ("localhost,127.0.0.1", ()), ("*", ())],
+    ("address", "seconds", "found", "remedy"),
+    [
+        ("127.0.0.1", 0.0, "box is 127.0.0.1", ""),
+        (None, 0.0, "box has no address", "'127.0.1.1 box' to /etc/hosts"),
+        ("192.0.2.1", 0.0, "the address of another machine", "'127.0.1.1 box' to /etc/hosts"),
+        ("127.0.0.1", 8.0, "box is 127.0.0.1", "looking it up took 8.0 s"),
+    ],
+    ids=["ours", "none", "another's", "slow"],
 )
-def test_a_proxy_counts_unless_this_machine_is_left_out(monkeypatch, no_proxy, found):
-    for name in list(os.environ):
-        if name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
-    assert network.proxies() == ()
-    monkeypatch.setenv("http_proxy", "http://proxy:3128")
-    monkeypatch.setenv("no_proxy", no_proxy)
-    assert network.proxies() == found
+def test_what_the_names_of_this_machine_lead_to(monkeypatch, address, seconds, found, remedy):
+    def look_up(name):
+        if address is None:
+            raise socket.gaierror
+        return address
+
+    clock = itertools.count(0.0, seconds)
+    monkeypatch.setattr(socket, "gethostname", lambda: "box")
+    monkeypatch.setattr(socket, "gethostbyname", look_up)
+    monkeypatch.setattr(doctor.time, "monotonic", lambda: next(clock))
+    said = {finding.what: finding for finding in doctor.names()}
+    assert found in said["host name"].found
+    assert remedy in said["host name"].remedy
+    assert {finding.mark for finding in said.values()} == {"note" if remedy else "ok"}
+    if address is None:
+        assert "'127.0.0.1 localhost' to /etc/hosts" in said["localhost"].remedy
 
 
 VERSION_2 = {
@@ -149,8 +118,8 @@ VERSION_1 = {
         ("0::/box\n", VERSION_2, (1.5, 3000, 1200)),
         ("0::/box/task\n", VERSION_2 | {"box/task/memory.max": "max"}, (1.5, 3000, 1200)),
         ("4:memory:/box\n2:cpu,cpuacct:/\n0::/\n", VERSION_1, (1.5, 3000, 1200)),
-        ("0::/\n", {"cpu.max": "max 100000", "memory.max": "max"}, (None, None, None)),
-        ("", {}, (None, None, None)),
+        ("0::/\n", {"cpu.max": "max 100000", "memory.max": "max"}, (inf, inf, inf)),
+        ("", {}, (inf, inf, inf)),
     ],
     ids=["version 2", "around it", "version 1", "no limit", "none"],
 )
@@ -159,16 +128,7 @@ def test_the_limits_of_a_control_group(tmp_path, own, files, limits):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text + "\n")
-    group = ControlGroup(tmp_path, tmp_path / "own")
-    assert (group.cores(), group.memory(), group.free()) == limits
-
-
-def test_an_environment_is_called_what_it_is(tmp_path):
-    assert "no virtual environment" in environment.kind_of(tmp_path)
-    (tmp_path / "pyvenv.cfg").touch()
-    assert environment.kind_of(tmp_path) == f"a virtual environment, {tmp_path}"
-    (tmp_path / "conda-meta").mkdir()
-    assert "a conda environment" in environment.kind_of(tmp_path)
+    assert container.limits(tmp_path, tmp_path / "own") == limits
 
 
 @pytest.fixture
@@ -190,42 +150,38 @@ def helper_of(tmp_path):
         process.wait()
 
 
-linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
-
-
-def found(pid: int, state: str) -> helpers.Helper:
-    """The helper with that pid, once it is in that state."""
+def note_about(pid: int) -> doctor.Finding:
+    """The doctor's note about a process, as soon as there is one."""
     deadline = time.monotonic() + 20
-    while True:
-        found = {each.pid: each for each in helpers.read()}.get(pid)
-        if found and getattr(found, state):
-            return found
-        assert time.monotonic() < deadline, found
+    while time.monotonic() < deadline:
+        for finding in doctor.helpers():
+            if f"process {pid} " in finding.found:
+                return finding
         time.sleep(0.02)
+    pytest.fail(f"no note about process {pid}")
 
 
-@linux
 def test_a_helper_whose_notebook_is_gone_is_found(helper_of):
     gone = subprocess.Popen(["true"])
     gone.wait()
     pid = helper_of(gone.pid)
-    (said,) = helpers.findings([found(pid, "orphan")])
+    said = note_about(pid)
     assert said.mark == "note"
-    assert f"process {gone.pid}, which is gone" in said.found
+    assert f"works for process {gone.pid}, which has ended" in said.found
     assert f"kill -KILL {pid}" in said.remedy
 
 
-@linux
 def test_a_helper_that_was_stopped_is_found(helper_of):
     pid = helper_of(os.getpid())
     os.kill(pid, signal.SIGSTOP)
-    (said,) = helpers.findings([found(pid, "stopped")])
+    said = note_about(pid)
     assert said.mark == "note"
     assert f"kill -CONT {pid}" in said.remedy
 
 
-@linux
 def test_a_helper_at_work_is_no_note(helper_of):
     pid = helper_of(os.getpid())
-    (said,) = helpers.findings([each for each in helpers.read() if each.pid == pid])
-    assert str(said) == "ok       helpers     1 at work, none left over"
+    *notes, last = doctor.helpers()
+    assert not any(f"process {pid} " in note.found for note in notes)
+    assert last.mark == "ok"
+    assert int(last.found.split()[0]) >= 1

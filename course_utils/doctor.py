@@ -1,0 +1,300 @@
+"""What this machine has, what a lab needs, and how to fix what is missing.
+
+psutil is imported only where it is used, because packages may be what is missing.
+"""
+
+import contextlib
+import importlib.util
+import json
+import os
+import platform
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from course_utils import container, paths
+from course_utils.display import ansi
+from course_utils.launcher.request import LOOPBACK_INTERFACE
+
+COLOURS = {"ok": ansi.GREEN, "note": ansi.YELLOW, "problem": ansi.RED}
+NEEDED = ("torch", "numpy", "matplotlib", "IPython", "psutil", "filelock")
+TORCH_TIMEOUT = 120  # seconds; a cold disk needs up to a minute to import torch
+GIB = 2**30
+LOOPBACK = "127.0.0.1"
+ABORT = 'DDP may abort at the end of a script: "terminate called without an active exception"'
+# The log of a helper or rank: its session's folder is named after the process it works for.
+LOG = re.compile(r"/\.runs/\d{8}-\d{6}-\w+-(\d+)/(?:agent\.log|.*/stderr\.log)")
+
+# torch runs in a process of its own: an import that crashes cannot take the doctor with it.
+ASK_TORCH = """
+import json
+found = {"gpus": []}
+try:
+    import torch, torch.distributed as dist
+    found |= {"torch": torch.__version__, "cuda": torch.version.cuda}
+    has = {name: getattr(dist, f"is_{name}_available", bool) for name in ("gloo", "nccl")}
+    found["backends"] = [name for name in has if has[name]()]
+    for gpu in range(torch.cuda.device_count()):
+        try:
+            found["gpus"].append(torch.cuda.get_device_name(gpu))
+            torch.ones(1, device=f"cuda:{gpu}").sum().item()
+        except Exception as error:
+            found["gpu error"] = f"GPU {gpu}: {error}"
+    torch.cuda.is_available()  # warns if the driver is too old
+    import torchvision
+    found["torchvision"] = torchvision.__version__
+except Exception as error:
+    found["error"] = f"{type(error).__name__}: {error}"
+print("\\n" + json.dumps(found))
+"""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was checked, what was found, and what to do about it ('' for nothing).
+
+    `mark` is `ok`; `note`, labs still run; or `problem`, a lab would fail.
+    """
+
+    mark: str
+    what: str
+    found: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        line = f"{ansi.paint(f'{self.mark:<8}', COLOURS[self.mark])} {self.what:<12}{self.found}"
+        return f"{line}\n{'':21} -> {self.remedy}" if self.remedy else line
+
+
+def judge(what: str, found: str, *rules: tuple[bool, str, str]) -> Finding:
+    """The finding of the first rule (condition, mark, remedy) that holds; `ok` if none does."""
+    for holds, mark, remedy in rules:
+        if holds:
+            return Finding(mark, what, found, remedy)
+    return Finding("ok", what, found)
+
+
+def doctor() -> int:
+    """Print a line for each thing that a lab needs; return 1 if a lab would fail, else 0."""
+    problems = 0
+    for finding in examine():
+        print(finding, flush=True)
+        problems += finding.mark == "problem"
+    print(f"\nto fix: {problems}" if problems else "\nready")
+    return 1 if problems else 0
+
+
+def examine() -> Iterator[Finding]:
+    """All findings, in the order in which they are printed."""
+    missing = [name for name in NEEDED if not importlib.util.find_spec(name)]
+    yield Finding("ok", "Python", f"{platform.python_version()}, {sys.executable}")
+    found, setup = f"{sys.prefix}", "./run.sh setup, or set COURSE_PYTHON to a Python that has all"
+    found += f" has no {', '.join(missing)}" if missing else ""
+    yield judge("environment", found, (bool(missing), "problem", setup))
+    if "torch" not in missing:
+        yield from torch_and_gpus(ask_torch(), driver_gpus())
+    if "psutil" not in missing:
+        yield from machine()
+        yield from helpers()
+    yield loopback()
+    yield from names()
+    yield from extras()
+
+
+def ask_torch() -> dict:
+    """What `ASK_TORCH` prints, and the warnings of the import."""
+    command = [sys.executable, "-c", ASK_TORCH]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TORCH_TIMEOUT)
+        return json.loads(done.stdout.splitlines()[-1]) | {"warnings": done.stderr}
+    except subprocess.TimeoutExpired:
+        return {"error": f"importing it took more than {TORCH_TIMEOUT} s"}
+    except (IndexError, ValueError):
+        last = done.stderr.strip().rpartition("\n")[2]
+        return {"error": f"importing it ended Python with status {done.returncode}: {last}"}
+
+
+def driver_gpus() -> int:
+    """How many GPUs NVIDIA's driver lists."""
+    command = ["nvidia-smi", "-L"]
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        return len(done.stdout.splitlines())
+    return 0
+
+
+def torch_and_gpus(found: dict, listed: int) -> Iterator[Finding]:
+    """What `ask_torch` found means for the labs; the driver has `listed` GPUs."""
+    error = found.get("error", "").partition("\n")[0]
+    if "torch" not in found:
+        yield Finding("problem", "torch", error, "install it again: ./run.sh setup, or pip")
+        return
+    release = tuple(int(part) for part in found["torch"].split(".")[:2])
+    untested, tested = not (2, 11) <= release <= (2, 15), "the course is tested with 2.11 to 2.15"
+    yield judge("torch", found["torch"], (untested, "note", tested))
+    if release == (2, 15):
+        avoid = "this SIGABRT comes under plain torchrun; the course's init() avoids it"
+        yield Finding("note", "exit", ABORT, avoid)
+    yield torchvision(found, error)
+    remedy = "install the torch from PyPI: ranks on the CPU communicate over gloo"
+    backends = ", ".join(found["backends"]) or "none"
+    yield judge("back ends", backends, ("gloo" not in found["backends"], "problem", remedy))
+    yield gpus(found, listed)
+
+
+def torchvision(found: dict, error: str) -> Finding:
+    """Whether torchvision can be imported; `error` says why not."""
+    if not error:
+        return Finding("ok", "torchvision", found["torchvision"])
+    remedy = f"install the one for this torch: pip install torchvision torch=={found['torch']}"
+    if re.search("torchvision::nms|undefined symbol", error):
+        lines = (paths.ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+        pair = [line for line in lines if line.startswith(("torch==", "torchvision=="))]
+        error = f"it does not fit torch {found['torch']}: {error}"
+        remedy = f"install a pair that fits: pip install --force-reinstall {' '.join(pair)}"
+    return Finding("problem", "torchvision", error, remedy)
+
+
+def gpus(found: dict, listed: int) -> Finding:
+    """Which GPUs torch can use, and what the course does with them."""
+    seen, error = len(found["gpus"]), found.get("gpu error", "").partition("\n")[0]
+    warning = "".join(re.findall("CUDA.*", found.get("warnings", ""))[:1])
+    what = f"{seen} ({', '.join(sorted(set(found['gpus'])))})"
+    on_cpu = os.environ.get("COURSE_DEVICE") == "cpu"
+    if on_cpu or not (seen or error or listed):
+        why = "COURSE_DEVICE=cpu" if on_cpu else "none"
+        return Finding("ok", "GPUs", f"{why}: every rank computes on the CPU, over gloo")
+    remedy = "look at nvidia-smi: is another program using it? COURSE_DEVICE=cpu does without it"
+    if re.search("too old|insufficient", error or warning):
+        remedy = f"install an NVIDIA driver for CUDA {found['cuda']}; until then COURSE_DEVICE=cpu"
+    if error:
+        return Finding("problem", "GPUs", f"{what}: {error}", remedy)
+    if not seen:
+        if not found["cuda"]:
+            warning, remedy = "it is built without CUDA", "install the torch from PyPI"
+        elif not warning and (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
+            warning, remedy = f"CUDA_VISIBLE_DEVICES is {visible!r}", "unset that variable"
+        what = f"{listed} in this machine, but torch sees none; {warning}".rstrip("; ")
+        return Finding("note", "GPUs", what, remedy)
+    if seen > 1 and "nccl" not in found["backends"]:
+        remedy = "install the torch from PyPI, which has it on Linux; until then COURSE_DEVICE=cpu"
+        return Finding("problem", "GPUs", f"{what}, but this torch has no NCCL", remedy)
+    use = f"runs of up to {seen} ranks use NCCL" if seen > 1 else "runs of 2 ranks use the CPU"
+    return Finding("ok", "GPUs", f"{what}: {use}. ./run.sh test tests/gpu tests them")
+
+
+def machine() -> Iterator[Finding]:
+    """Cores, memory and disk, as far as this process may use them."""
+    import psutil
+
+    quota, limit, unused = container.limits()
+    here = psutil.virtual_memory()
+    yield cores(len(psutil.Process().cpu_affinity()) if psutil.LINUX else os.cpu_count(), quota)
+    yield memory(min(here.total, limit), min(here.available, unused))
+    runs = paths.home() / ".runs"
+    folder = next(path for path in (runs, *runs.parents) if path.is_dir())
+    yield disk(folder, shutil.disk_usage(folder).free, os.access(folder, os.W_OK | os.X_OK))
+    if psutil.LINUX:  # macOS has no such folder, and needs none
+        usable = os.access("/dev/shm", os.W_OK)
+        yield shared_memory(shutil.disk_usage("/dev/shm").free if usable else None)
+
+
+def cores(count: int, quota: float) -> Finding:
+    """Every rank needs a core of its own."""
+    found = f"{count}, shared by all ranks"
+    if quota < count:
+        found = f"{count} cores, but this container may use only {quota:g} cores' time"
+    remedy = "use 2 or more: otherwise labs are slow, and show no speed-up"
+    return judge("cores", found, (min(count, quota) < 2, "note", remedy))
+
+
+def memory(total: float, available: float) -> Finding:
+    """The notebook, its helper and every rank import torch, about 0.65 GB each."""
+    found = f"{available / GIB:.1f} of {total / GIB:.1f} GiB free"
+    more = "close other programs and kernels, or give the container more: labs need 2 GiB"
+    little, few = available < 2 * GIB, "run one notebook at a time, and few ranks"
+    return judge("memory", found, (little, "problem", more), (total < 6 * GIB, "note", few))
+
+
+def disk(folder: Path, free: int, writable: bool) -> Finding:
+    """Runs write logs and checkpoints to `folder`."""
+    found = f"{free / GIB:.1f} GiB free in {folder}" if writable else f"{folder} is not writable"
+    own = "set COURSE_HOME to a folder of your own: runs write logs and checkpoints there"
+    room = "make room: runs write logs and checkpoints there"
+    return judge("disk", found, (not writable, "problem", own), (free < GIB, "problem", room))
+
+
+def shared_memory(free: int | None) -> Finding:
+    """Python's locks, NCCL and data loaders use it; None if this process cannot write there."""
+    remedy = "start the container with --shm-size=1g"
+    if free is None:
+        return Finding("problem", "/dev/shm", "missing or not writable", remedy)
+    full = (free < 2**20, "problem", f"make room in it, or {remedy}")
+    small = (free < GIB // 4, "note", f"NCCL may need more: {remedy}")
+    return judge("/dev/shm", f"{free / GIB:.2f} GiB free", full, small)
+
+
+def helpers() -> Iterator[Finding]:
+    """Helpers and ranks that outlived their notebook, or that a signal has stopped."""
+    import psutil
+
+    busy = 0
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):  # another user's, or it has just ended
+            logs = [LOG.search(file.path) for file in process.open_files() if file.fd == 2]
+            for owner in (int(log[1]) for log in logs if log):
+                work = f"process {process.pid} works for process {owner}"
+                if not psutil.pid_exists(owner):
+                    remedy = f"kill -KILL {process.pid}: it takes memory, and perhaps a core"
+                    yield Finding("note", "helper", f"{work}, which has ended", remedy)
+                elif process.status() == psutil.STATUS_STOPPED:
+                    remedy = f"kill -CONT {process.pid} wakes it"
+                    yield Finding("note", "helper", f"{work}; a signal has stopped it", remedy)
+                else:
+                    busy += 1
+    yield Finding("ok", "helpers", f"{busy} at work")
+
+
+def loopback() -> Finding:
+    """Whether one process can reach another over the loopback."""
+    remedy = f"allow it in the firewall, or bring up the interface {LOOPBACK_INTERFACE}"
+    try:
+        socket.if_nametoindex(LOOPBACK_INTERFACE)
+        with socket.create_server((LOOPBACK, 0)) as server:
+            socket.create_connection(server.getsockname(), 5).close()
+        return Finding("ok", "loopback", f"processes can talk over {LOOPBACK}")
+    except OSError as error:
+        return Finding("problem", "loopback", f"{LOOPBACK} does not answer: {error}", remedy)
+
+
+def names() -> Iterator[Finding]:
+    """Whether this machine's names lead to it, and quickly: plain torchrun looks them up."""
+    own = (("host name", socket.gethostname(), "127.0.1.1"), ("localhost", "localhost", LOOPBACK))
+    for what, name, address in own:
+        start, ours, found = time.monotonic(), False, f"{name} has no address"
+        with contextlib.suppress(OSError):
+            resolved = socket.gethostbyname(name)
+            found = f"{name} is {resolved}, the address of another machine"
+            socket.create_server((resolved, 0)).close()
+            ours, found = True, f"{name} is {resolved}"
+        seconds = time.monotonic() - start
+        remedy = f"add the line '{address} {name}' to /etc/hosts: plain torchrun looks it up"
+        slow = (seconds > 2, "note", f"looking it up took {seconds:.1f} s; {remedy}")
+        yield judge(what, found, (not ours, "note", remedy), slow)
+
+
+def extras() -> Iterator[Finding]:
+    """What only some of the course uses: JupyterLab, and the data sets to download."""
+    absent = not importlib.util.find_spec("jupyterlab")
+    found, remedy = "not installed" if absent else "installed", "demos run, notebooks need it"
+    yield judge("JupyterLab", found, (absent, "note", remedy))
+    for name, folder in (("MNIST", "MNIST"), ("CIFAR-10", "cifar-10-batches-py")):
+        absent = not (paths.data() / folder).is_dir()
+        found = "not in data/" if absent else "in data/"
+        yield judge(name, found, (absent, "note", "labs use the digits, which are built in"))
