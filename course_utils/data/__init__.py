@@ -156,22 +156,23 @@ def images(
         size: height and width of an image.
         channels: 1 or 3.
         root: the folder of what is downloaded; `paths.data()` if it is None.
-        download: fetch what is not there. Of several ranks that ask at once, one does.
+        download: fetch the set if it is missing or damaged. Of several ranks that ask at once, one
+            downloads and the others wait.
 
     Raises:
-        ValueError: no such data set, or a size or a number of channels that cannot be.
-        DataError: it is neither there nor to be downloaded, or what is there is broken.
+        ValueError: there is no such data set, size or number of channels.
+        DataError: the set is missing or damaged, and was not downloaded.
     """
     if name not in IMAGES:
         raise ValueError(f"there are no images {name!r}: choose one of {', '.join(IMAGES)}")
     if size < 1 or channels not in (1, 3):
         raise ValueError(
-            f"images of size {size} with {channels} channels cannot be: choose a size of 1 or more "
-            "and 1 or 3 channels"
+            f"there are no images of size {size} with {channels} channels: choose a size of 1 or "
+            "more and 1 or 3 channels"
         )
     if name == "digits":
-        each, names = digits(), [str(digit) for digit in range(10)]
-        parts = [(each.train_images, each.train_labels), (each.test_images, each.test_labels)]
+        own, names = digits(), [str(digit) for digit in range(10)]
+        parts = [(own.train_images, own.train_labels), (own.test_images, own.test_labels)]
         train, test = (
             Images(pixels[:, None], labels, 1.0, names, size, channels) for pixels, labels in parts
         )

@@ -1,133 +1,82 @@
-"""Data sets that are downloaded: fetched once, and read only when they are whole."""
+"""Data sets that torchvision downloads: fetched once, and in place only when they are complete."""
 
-import fcntl
+import shutil
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from filelock import FileLock
 
-PATIENCE = 20.0  # seconds that a download may be silent
+PATIENCE = 20.0  # seconds that a server may be silent
 
 
 class DataError(RuntimeError):
-    """A data set is not there, or broken; the message says what to do."""
+    """A data set is missing or damaged; the message says what to do."""
 
 
 def load(name: str, folder: Path, download: bool) -> list[Any]:
-    """Both parts of a data set, training first, by torchvision's own loader.
+    """Both parts of a data set, training first, as torchvision loads them.
 
-    A file counts as there when it is whole, so a rank never reads what another still writes.
+    Of several processes that ask at once, one downloads and the others wait.
 
     Args:
         name: `mnist` or `cifar10`.
-        folder: where it is, or comes.
-        download: fetch what is not there.
+        folder: where the data set is, or will be.
+        download: fetch it if it is missing or damaged.
 
     Raises:
-        DataError: it is neither there nor to be downloaded, or what is there is broken.
+        DataError: the data set is missing or damaged, and was not downloaded.
     """
-    from torchvision import datasets  # slow to import, and not needed for the digits
+    from torchvision import datasets  # slow to import, and the digits do not need it
 
     kind = {"mnist": datasets.MNIST, "cifar10": datasets.CIFAR10}[name]
-    title = {"mnist": "MNIST", "cifar10": "CIFAR-10"}[name]
-    why = "download=False"
-    if download and not all(_files(kind, folder).values()):
-        why = _download(kind, folder)
-    whole = _files(kind, folder)
-    if all(whole.values()):
-        return [kind(str(folder), train=part) for part in (True, False)]
-    broken = [path for path, good in (whole | _archives(kind, folder)).items() if not good]
-    if found := [path for path in broken if path.exists()]:
+    with suppress(Exception):  # each format reports damage in its own way
+        return _read(kind, folder)
+    remedy = 'or use images("digits"), which are built in (--data digits in a script)'
+    if not download:
         raise DataError(
-            f"{title} is broken or only partly downloaded ({why}): delete {found[0]} "
-            "and ask for it again with download=True"
+            f"{kind.__name__} in {folder} is missing or damaged: "
+            f'call images("{name}") without download=False to fetch it, {remedy}'
         )
-    raise DataError(
-        f"{title} is not in {folder} and was not downloaded ({why}): ask for it again with a "
-        'connection to the internet and download=True, or use images("digits"), which needs neither'
-    )
-
-
-def _download(kind: Any, folder: Path) -> str:
-    """Let torchvision fetch a data set, one process at a time; return how that ended."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone(folder / f".{kind.__name__}.lock"), _impatient():
-            if not all(_files(kind, folder).values()):  # nobody did it while we waited
-                _fetch(kind, folder)
-    except Exception as error:  # whatever goes wrong on the way, the caller needs one sentence
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        return reason[-1].rstrip(".:")
-    return "downloaded"
+        with FileLock(folder / f".{name}.lock"), _no_silent_server():
+            with suppress(Exception):  # another process fetched it while we waited
+                return _read(kind, folder)
+            return _fetch(kind, folder)
+    except Exception as error:  # whatever went wrong on the way, the caller needs one sentence
+        reason = str(error).strip().rpartition("\n")[2].rstrip(".:") or type(error).__name__
+        raise DataError(
+            f"{kind.__name__} was not downloaded to {folder} ({reason}): "
+            f"check the internet connection and try again, {remedy}"
+        ) from None
 
 
-def _fetch(kind: Any, folder: Path) -> None:
-    """Download what is missing and unpack it."""
-    from torchvision.datasets.utils import download_and_extract_archive
-
-    if kind.__name__ == "CIFAR10":  # its own `download` would overlook that batches.meta is gone
-        download_and_extract_archive(
-            kind.url, str(folder), filename=kind.filename, md5=kind.tgz_md5
-        )
-    else:
-        kind(str(folder), download=True)
+def _read(kind: Any, folder: Path) -> list[Any]:
+    """Both parts of a data set that is in `folder`."""
+    return [kind(str(folder), train=part) for part in (True, False)]
 
 
-def _files(kind: Any, folder: Path) -> dict[Path, bool]:
-    """The files of a data set, and whether each is whole."""
-    from torchvision.datasets.utils import check_integrity
-
-    if kind.__name__ == "CIFAR10":
-        expected = [*kind.train_list, *kind.test_list, (kind.meta["filename"], kind.meta["md5"])]
-        paths = {folder / kind.base_folder / file: md5 for file, md5 in expected}
-        return {path: check_integrity(path, md5) for path, md5 in paths.items()}
-    names = [Path(archive).stem for archive, _ in kind.resources]
-    return {path: _is_whole_idx(path) for path in (folder / "MNIST" / "raw" / n for n in names)}
-
-
-def _archives(kind: Any, folder: Path) -> dict[Path, bool]:
-    """What the data set was unpacked from, and whether it is whole."""
-    from torchvision.datasets.utils import check_integrity
-
-    if kind.__name__ == "CIFAR10":
-        expected = {folder / kind.filename: kind.tgz_md5}
-    else:
-        expected = {folder / "MNIST" / "raw" / name: md5 for name, md5 in kind.resources}
-    return {path: check_integrity(path, md5) for path, md5 in expected.items()}
-
-
-def _is_whole_idx(path: Path) -> bool:
-    """Whether an IDX file (MNIST's format) is as long as its own header says.
-
-    The header: two zero bytes, the type (8: bytes), the number of dimensions, then each of them
-    as four bytes, the highest first.
-    """
-    if not path.exists():
-        return False
-    with path.open("rb") as file:
-        start = file.read(4)
-        if len(start) < 4 or start[:3] != b"\0\0\x08":
-            return False
-        dimensions = file.read(4 * start[3])
-    sizes = np.frombuffer(dimensions[: len(dimensions) // 4 * 4], dtype=">u4")
-    header = 4 + 4 * start[3]
-    return path.stat().st_size == header + int(np.prod(sizes, dtype=np.int64))
+def _fetch(kind: Any, folder: Path) -> list[Any]:
+    """Download into a folder beside the others, and move what can be read to its place."""
+    name = getattr(kind, "base_folder", kind.__name__)  # of the folder that torchvision makes
+    partial = folder / f".{name}.partial"
+    shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
+    try:
+        kind(str(partial), download=True)
+        parts = _read(kind, partial)
+        shutil.rmtree(folder / name, ignore_errors=True)
+        (partial / name).rename(folder / name)
+        return parts
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 @contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    """Wait until no other process is inside; the system lets go for one that is killed."""
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-@contextmanager
-def _impatient() -> Iterator[None]:
-    """Give up on a server that says nothing."""
+def _no_silent_server() -> Iterator[None]:
+    """Give up on a server that sends nothing: torchvision would wait forever."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(PATIENCE)
     try:

@@ -206,29 +206,39 @@ def test_of_several_ranks_one_downloads(host, cifar10, tmp_path, launch, worker)
     assert len(host.served) <= 2  # torchvision asks where an address leads, then for the file
 
 
+def left_in(folder):
+    return {path.name for path in folder.iterdir() if not path.name.endswith(".lock")}
+
+
 @pytest.mark.parametrize("name", ["cifar10", "mnist"])
-def test_data_that_are_not_to_be_had(name, host, cifar10, mnist, tmp_path):
+def test_data_that_cannot_be_downloaded(name, host, cifar10, mnist, tmp_path):
     for path in host.folder.iterdir():
         path.unlink()
-    with pytest.raises(data.DataError, match=r"not downloaded \(HTTP Error 404.*images\(\"digits"):
-        data.images(name, root=tmp_path)
-    with pytest.raises(data.DataError, match=r"\(download=False\)"):
-        data.images(name, root=tmp_path, download=False)
+    root = tmp_path / "data"
+    with pytest.raises(data.DataError, match=r"\(HTTP Error 404.*connection.*images\(\"digits"):
+        data.images(name, root=root)
+    assert not left_in(root)
+    with pytest.raises(data.DataError, match=f"missing or damaged: call images..{name}"):
+        data.images(name, root=root, download=False)
 
 
 @pytest.mark.parametrize(
     ("name", "file"),
     [("cifar10", "cifar-10-python.tar.gz"), ("mnist", "t10k-images-idx3-ubyte.gz")],
 )
-def test_a_download_that_breaks_off_is_named_and_mended_by_the_next(
-    name, file, host, cifar10, mnist, tmp_path
+@pytest.mark.parametrize("harm", [lambda whole: whole[:-20], lambda whole: whole[:-1] + b"!"])
+def test_a_broken_archive_is_one_sentence_and_leaves_nothing(
+    name, file, harm, host, cifar10, mnist, tmp_path
 ):
     whole = (host.folder / file).read_bytes()
-    (host.folder / file).write_bytes(whole[:-20])
-    with pytest.raises(data.DataError, match=f"only partly downloaded .*delete .*{file}"):
-        data.images(name, root=tmp_path)
+    (host.folder / file).write_bytes(harm(whole))
+    root = tmp_path / "data"
+    with pytest.raises(data.DataError, match=r"was not downloaded .*corrupted.*again") as caught:
+        data.images(name, root=root)
+    assert "\n" not in str(caught.value)
+    assert not left_in(root)
     (host.folder / file).write_bytes(whole)
-    assert len(data.images(name, root=tmp_path)[0]) in (20, 6)
+    assert len(data.images(name, root=root)[0]) in (20, 6)
 
 
 @pytest.mark.parametrize(
@@ -241,19 +251,28 @@ def test_a_download_that_breaks_off_is_named_and_mended_by_the_next(
     ],
 )
 @pytest.mark.parametrize("left", [0, 3, -1])
-def test_a_file_cut_short_is_named_and_comes_back_when_it_is_deleted(
+def test_a_file_cut_short_is_never_read_and_is_fetched_again(
     name, file, left, host, cifar10, mnist, tmp_path
 ):
     data.images(name, root=tmp_path)
     path = tmp_path / file
-    path.write_bytes(path.read_bytes()[:left])
-    with pytest.raises(data.DataError, match=f"delete {path} and"):
+    whole = path.read_bytes()
+    path.write_bytes(whole[:left])
+    with pytest.raises(data.DataError, match=f"in {tmp_path} is missing or damaged"):
         data.images(name, root=tmp_path, download=False)
-    path.unlink()
     data.images(name, root=tmp_path)
+    assert path.read_bytes() == whole
 
 
-def test_a_name_a_size_or_channels_that_cannot_be():
+def test_what_a_killed_process_left_is_no_obstacle(cifar10, tmp_path):
+    partial = tmp_path / ".cifar-10-batches-py.partial"
+    partial.mkdir()
+    (partial / "cifar-10-python.tar.gz").write_bytes(b"the beginning")
+    assert len(data.images("cifar10", root=tmp_path)[0]) == 20
+    assert not partial.exists()
+
+
+def test_an_unknown_name_size_or_number_of_channels():
     with pytest.raises(ValueError, match="choose one of digits, mnist, cifar10"):
         data.images("cifar")
     with pytest.raises(ValueError, match="choose a size of 1 or more"):
