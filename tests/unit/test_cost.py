@@ -66,15 +66,3 @@ def test_a_name_without_a_formula():
         cost.predict("rign", 4, 1e6, MACHINE)
     with pytest.raises(ValueError, match="ranks must be 1 or more, not 0"):
         cost.predict("ring", 0, 1e6, MACHINE)
-
-
-def test_memory_and_volume_of_zero():
-    assert [cost.zero_bytes(stage, 1, 4) for stage in range(4)] == [16, 4 + 3, 2 + 3.5, 4]
-    assert [cost.zero_volume(stage, 4, 4) for stage in range(4)] == [6, 6, 6, 9]
-
-
-def test_pipelines_tensor_parallel_and_flops():
-    assert cost.pipeline_bubble(4, 8) == 3 / 8
-    assert cost.pipeline_bubble(4, 8, interleaved=3) == 1 / 8
-    assert cost.tensor_parallel_values(2, 3, 5, 2) == 8 * 30 / 2
-    assert cost.flops_per_token(100, 2, 3, 4, 5) == 600 + 12 * 120
