@@ -1,10 +1,9 @@
-"""Who has what before and after a collective."""
+"""Who has what: before and after a collective, and at every step around a ring."""
 
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
 
 from course_utils import palette
 from course_utils.display.text import number
@@ -12,17 +11,19 @@ from course_utils.runs import Run
 from course_utils.show import style
 
 Held = Mapping[int, Sequence[float]]  # rank -> its numbers
+Step = dict[int, tuple[list[int], int | None]]  # rank -> what it holds, and the chunk it sends
 
-CELL, ROW = 0.86, 0.78  # of a place's width and height: what a box fills
+CELL, ROW = 0.86, 0.78  # the part of a place's width and height that a box fills
 NAMES, ARROW = 1.6, 3.0  # places for the ranks' names and for the arrow
-PLACES = (10.0, 16.0)  # across a column: where two stand side by side, and where one stands alone
+PLACES = (10.0, 16.0)  # in a column: where two stand side by side, and where one stands alone
+STEPS = 3  # of a ring side by side
 
 
 def collective(run: Run, *, title: str) -> None:
     """Draw, for each collective that the ranks of `run` reported, who had what and who has what.
 
-    A number has the colour of the rank that had it before; one that no rank had before is drawn
-    as made from all ranks, with a stripe of each one's colour.
+    A number has the colour of the rank that had it before. A number that no rank had before was
+    made from all ranks, and has a stripe in the colour of each.
 
     Args:
         run: its ranks called `report(collective=NAME, before=[...], after=[...])`, lists of
@@ -32,44 +33,27 @@ def collective(run: Run, *, title: str) -> None:
     Raises:
         ValueError: no rank reported a collective.
     """
-    found = [report for report in run.reports if "collective" in report]
-    names = list(dict.fromkeys(report["collective"] for report in found))
-    if not names:
+    held: dict[str, tuple[Held, Held]] = {}
+    for report in run.reports:
+        if "collective" in report:
+            before, after = held.setdefault(report["collective"], ({}, {}))
+            before[report["rank"]], after[report["rank"]] = report["before"], report["after"]
+    if not held:
         raise ValueError(
             "no rank reported a collective: "
             'call report(collective="broadcast", before=[...], after=[...]) on every rank'
         )
-    held = {
-        (name, when): {each["rank"]: each[when] for each in found if each["collective"] == name}
-        for name in names
-        for when in ("before", "after")
-    }
-    needed = max(_places(held[name, "before"], held[name, "after"]) for name in names)
-    columns = 2 if len(names) > 1 and needed <= PLACES[0] else 1
-    rows = -(-len(names) // columns)
-    figure, every = plt.subplots(
-        rows,
-        columns,
-        figsize=(style.WIDTH, 0.4 + rows * (0.45 + 0.3 * len(run.ranks))),
-        layout="constrained",
-        squeeze=False,
+    needed = max(
+        NAMES + _widest(before) + ARROW + _widest(after) for before, after in held.values()
     )
-    figure.suptitle(title, x=0.01, ha="left")
-    for axes in every.flat:
-        axes.axis("off")
+    columns = 2 if len(held) > 1 and needed <= PLACES[0] else 1
+    rows, ranks = -(-len(held) // columns), len(run.ranks)
+    every = style.panels(rows, columns, 0.4 + rows * (0.45 + 0.3 * ranks), title, bare=True)
+    for axes in every:
         axes.set_xlim(0, max(needed, PLACES[columns == 1]))
-    for axes, name in zip(every.flat, names, strict=False):
-        _draw(axes, name, len(run.ranks), held[name, "before"], held[name, "after"])
+    for axes, (name, (before, after)) in zip(every, held.items(), strict=False):
+        _draw(axes, name, ranks, before, after)
     plt.show()
-
-
-def origins(before: Held) -> dict[float, int]:
-    """Which rank had each number; the first one where several had it."""
-    found: dict[float, int] = {}
-    for rank in sorted(before):
-        for value in before[rank]:
-            found.setdefault(value, rank)
-    return found
 
 
 def _widest(held: Held) -> int:
@@ -77,70 +61,95 @@ def _widest(held: Held) -> int:
     return max((len(numbers) for numbers in held.values()), default=0)
 
 
-def _places(before: Held, after: Held) -> float:
-    """How wide one collective is."""
-    return NAMES + _widest(before) + ARROW + _widest(after)
-
-
 def _draw(axes: Axes, name: str, ranks: int, before: Held, after: Held) -> None:
-    """One collective: a row for each rank, what it had on the left, what it has on the right."""
-    width = _widest(before)
-    right = NAMES + width + ARROW
+    """One collective: a row for each rank, with what it had on the left and has on the right."""
+    arrow = NAMES + _widest(before)
+    owner = {value: rank for rank in sorted(before, reverse=True) for value in before[rank]}
     axes.set_ylim(ranks, -0.75)
-    came_from = origins(before)
     for rank in range(ranks):
         axes.text(0, rank + 0.5, f"rank {rank}", va="center", color=palette.colour(rank))
-        _boxes(axes, NAMES, rank, before.get(rank, ()), came_from, ranks)
-        _boxes(axes, right, rank, after.get(rank, ()), came_from, ranks)
-    axes.text(NAMES, -0.3, "before", va="center", color="#555555")
-    axes.text(right, -0.3, "after", va="center", color="#555555")
-    middle = NAMES + width + ARROW / 2
-    axes.annotate(
-        "",
-        xy=(middle + ARROW / 2 - 0.3, ranks / 2),
-        xytext=(middle - ARROW / 2 + 0.1, ranks / 2),
-        arrowprops={"arrowstyle": "-|>", "color": "#555555"},
-    )
-    axes.text(middle, ranks / 2 - 0.12, name, ha="center", va="bottom", fontsize=9)
+        for left, held in ((NAMES, before), (arrow + ARROW, after)):
+            _boxes(axes, left, rank, held.get(rank, ()), owner, ranks)
+    for left, when in ((NAMES, "before"), (arrow + ARROW, "after")):
+        axes.text(left, -0.3, when, va="center", color=style.GREY)
+    head, tail = (arrow + ARROW - 0.3, ranks / 2), (arrow + 0.1, ranks / 2)
+    axes.annotate("", head, tail, arrowprops={"arrowstyle": "-|>", "color": style.GREY})
+    style.centred(axes, arrow + ARROW / 2, ranks / 2 - 0.12, name, va="bottom")
 
 
 def _boxes(
-    axes: Axes,
-    left: float,
-    row: int,
-    held: Sequence[float],
-    came_from: dict[float, int],
-    ranks: int,
+    axes: Axes, left: float, row: int, held: Sequence[float], owner: dict[float, int], ranks: int
 ) -> None:
-    """The numbers one rank holds, side by side; an empty frame for none."""
+    """The numbers that one rank holds, side by side; an empty frame if it holds none."""
     if not held:
-        axes.add_patch(_box(left, row, fill=False, edgecolor="#BBBBBB", linestyle=":"))
+        style.box(axes, left, row, CELL, ROW, fill=False, edgecolor="#BBBBBB", linestyle=":")
     for place, value in enumerate(held):
-        x = left + place
-        if value in came_from:
-            axes.add_patch(_box(x, row, facecolor=palette.colour(came_from[value])))
-        else:
-            axes.add_patch(_box(x, row, facecolor="white", edgecolor="#555555"))
-            for rank in range(ranks):
-                axes.add_patch(
-                    Rectangle(
-                        (x + CELL * rank / ranks, row + ROW - 0.14),
-                        CELL / ranks,
-                        0.14,
-                        facecolor=palette.colour(rank),
-                    )
-                )
-        colour = "white" if value in came_from else "black"
-        axes.text(
-            x + CELL / 2,
-            row + ROW / 2 + (0 if value in came_from else -0.06),
-            number(float(value)),
-            ha="center",
-            va="center",
-            color=colour,
-            fontsize=9,
-        )
+        x, middle = left + place, left + place + CELL / 2
+        if value in owner:
+            style.box(axes, x, row, CELL, ROW, facecolor=palette.colour(owner[value]))
+            style.centred(axes, middle, row + ROW / 2, number(float(value)), color="white")
+            continue
+        style.box(axes, x, row, CELL, ROW, facecolor="white", edgecolor=style.GREY)
+        for rank in range(ranks):
+            stripe, width = x + CELL * rank / ranks, CELL / ranks
+            look = {"facecolor": palette.colour(rank)}
+            style.box(axes, stripe, row + ROW - 0.14, width, 0.14, **look)
+        style.centred(axes, middle, row + ROW / 2 - 0.06, number(float(value)))
 
 
-def _box(x: float, row: int, **look: object) -> Rectangle:
-    return Rectangle((x, row), CELL, ROW, **look)
+def ring(run: Run, *, title: str) -> None:
+    """Draw the chunks of every rank at the beginning of each step, and which of them it sends.
+
+    In JupyterLab a slider chooses the step; the strip of all steps is visible everywhere.
+
+    Args:
+        run: each rank called `report(step=S, holds=[...], sends=C)` at the beginning of step S,
+            and once at the end with `sends=None`; `holds` has a number for each chunk. Rank r
+            started with 10^r, so the digits of a sum tell whose values are in it.
+        title: what the picture shows.
+
+    Raises:
+        ValueError: no rank reported a step.
+    """
+    found: dict[int, Step] = {}
+    for report in run.reports:
+        if "holds" in report:
+            ranks = found.setdefault(report["step"], {})
+            ranks[report["rank"]] = (report["holds"], report["sends"])
+    if not found:
+        raise ValueError("no rank reported a step: call report(step=0, holds=[...], sends=0)")
+    steps = [found[step] for step in sorted(found)]
+
+    def one(step: int) -> None:
+        axes = style.axes(3.2, "", width=0.75 * style.WIDTH)
+        axes.axis("off")
+        _step(axes, steps, step, size=10)
+        plt.show()
+
+    style.slider(one, step={str(step + 1): step for step in range(len(steps))})
+    rows = -(-len(steps) // STEPS)
+    every = style.panels(rows, STEPS, 0.5 + 1.75 * rows, title, bare=True)
+    for step, axes in zip(range(len(steps)), every, strict=False):
+        _step(axes, steps, step, size=6.5)
+    plt.show()
+
+
+def _step(axes: Axes, steps: list[Step], number: int, size: float) -> None:
+    """A row for each rank, a column for each chunk, and a frame around the chunk it sends."""
+    step, ranks = steps[number], len(steps[number])
+    for rank, (holds, sends) in sorted(step.items()):
+        style.centred(axes, -0.2, rank + 0.5, f"rank {rank}", ha="right", fontsize=size)
+        for chunk, value in enumerate(holds):
+            share = sum(digit != "0" for digit in str(value)) / ranks  # of the ranks in the sum
+            green = {"facecolor": "#009E73", "alpha": 0.12 + 0.68 * max(0, share - 1 / ranks)}
+            weight = "bold" if share == 1 else "normal"
+            words = {"fontsize": size, "fontweight": weight}
+            style.box(axes, chunk + 0.04, rank + 0.1, 0.92, 0.8, **green)
+            style.centred(axes, chunk + 0.5, rank + 0.5, f"{value:0{ranks}d}", **words)
+            if chunk == sends:
+                frame = {"fill": False, "edgecolor": palette.colour(rank), "linewidth": 1.8}
+                style.box(axes, chunk + 0.04, rank + 0.1, 0.92, 0.8, **frame)
+    axes.set_xlim(-1.3, ranks)
+    axes.set_ylim(ranks, -0.2)
+    last = number == len(steps) - 1
+    axes.set_title("at the end" if last else f"step {number + 1} begins", fontsize=size + 2)

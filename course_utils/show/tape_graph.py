@@ -19,10 +19,10 @@ Places = dict[str, tuple[float, float]]
 def tape(entries: Sequence[Any], *, title: str, forward: int | None = None) -> None:
     """Draw what is on a tape: forward from left to right, backward below, from right to left.
 
-    Dashed: a value of the forward pass that the backward pass uses.
+    A dashed arrow is a value of the forward pass that the backward pass uses.
 
     Args:
-        entries: each with `inputs` and `outputs` (names) and `propagate`; a tape of tape.py.
+        entries: the tape of tape.py; an entry has `inputs` and `outputs` (names) and `propagate`.
         title: what the picture shows.
         forward: how many entries the tape had before `grad`; None for all.
 
@@ -39,16 +39,27 @@ def tape(entries: Sequence[Any], *, title: str, forward: int | None = None) -> N
     low = min(y for _, y in places.values())
     for name, (x, y) in layout(back, apart=made_ahead).items():
         places[name] = (right - x, low + y - 1.6 * ROW)
-    axes = _canvas(places, title)
+    xs, ys = zip(*places.values(), strict=True)
+    axes = style.axes(0.6 + 0.75 * (max(ys) - min(ys) + 1), title)
+    axes.set_xlim(min(xs) - 0.7, max(xs) + 0.7)
+    axes.set_ylim(min(ys) - 0.6, max(ys) + 0.6)
+    axes.axis("off")
     formulas = {entry.outputs[0]: formula(entry) for entry in entries}
-    for name, place in places.items():
+    for name, (x, y) in places.items():
         colour = BACKWARD if name not in made_ahead else FORWARD if name in formulas else LEAF
-        _box(axes, place, name, formulas.get(name, ""), colour)
+        look = {"fc": "white", "ec": colour, "lw": 1.6, "zorder": 2}
+        style.box(axes, x - WIDE / 2, y - HIGH / 2, WIDE, HIGH, **look)
+        words = f"{name}\n{formulas[name]}" if name in formulas else name
+        style.centred(axes, x, y, words, zorder=3)
     for entry in entries:
         for name in dict.fromkeys(entry.inputs):
             kept = name in made_ahead and entry.outputs[0] not in made_ahead
             _arrow(axes, places[name], places[entry.outputs[0]], kept)
-    _legend(axes, backward=bool(back))
+    colours = {"leaf": LEAF, "forward": FORWARD}
+    colours |= {"backward": BACKWARD, "value used by backward": KEPT} if back else {}
+    handles = [plt.Line2D([], [], color=colour, lw=2) for colour in colours.values()]
+    place = {"loc": "lower left", "bbox_to_anchor": (0, -0.12)}
+    axes.legend(handles, colours, ncols=4, frameon=False, **place)
     plt.show()
 
 
@@ -61,7 +72,7 @@ def layout(entries: Sequence[Any], apart: set[str] = frozenset()) -> Places:
         deepest = max((column[name] for name in inputs), default=-1)
         column |= {name: deepest + 1 for name in entry.outputs}
     made = {name for entry in entries for name in entry.outputs}
-    for leaf in set(column) - made:  # as near as can be to where it is used first
+    for leaf in set(column) - made:  # close to where it is used first
         column[leaf] = min(column[e.outputs[0]] for e in entries if leaf in e.inputs) - 1
     places, filled = {}, {}
     for name, x in column.items():
@@ -78,22 +89,6 @@ def formula(entry: Any) -> str:
     return f"{operation}({', '.join(entry.inputs)})"
 
 
-def _canvas(places: Places, title: str) -> Axes:
-    xs, ys = zip(*places.values(), strict=True)
-    axes = style.axes(0.6 + 0.75 * (max(ys) - min(ys) + 1), title, "")
-    axes.set_xlim(min(xs) - 0.7, max(xs) + 0.7)
-    axes.set_ylim(min(ys) - 0.6, max(ys) + 0.6)
-    axes.axis("off")
-    return axes
-
-
-def _box(axes: Axes, place: tuple[float, float], name: str, text: str, colour: str) -> None:
-    corner = (place[0] - WIDE / 2, place[1] - HIGH / 2)
-    axes.add_patch(plt.Rectangle(corner, WIDE, HIGH, fc="white", ec=colour, lw=1.6, zorder=2))
-    both = f"{name}\n{text}" if text else name
-    axes.text(*place, both, ha="center", va="center", fontsize=9, color="black", zorder=3)
-
-
 def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], kept: bool) -> None:
     way = 0 if kept else 1 if end[0] > start[0] else -1  # down, to the right, to the left
     tail = (start[0] + way * WIDE / 2, start[1] - (HIGH / 2 if kept else 0))
@@ -102,10 +97,3 @@ def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], kep
     if kept:  # bent, so that it does not hide behind the boxes between
         line |= {"linestyle": "--", "connectionstyle": "arc3,rad=-0.35"}
     axes.annotate("", xy=head, xytext=tail, arrowprops=line, zorder=1)
-
-
-def _legend(axes: Axes, backward: bool) -> None:
-    colours = {"leaf": LEAF, "forward": FORWARD}
-    colours |= {"backward": BACKWARD, "value used by backward": KEPT} if backward else {}
-    lines = [plt.Line2D([], [], color=colour, lw=2) for colour in colours.values()]
-    axes.legend(lines, colours, ncols=4, frameon=False, loc="lower left", bbox_to_anchor=(0, -0.12))

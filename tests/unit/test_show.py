@@ -1,4 +1,4 @@
-"""The picture of a collective, drawn from what ranks reported."""
+"""The pictures: what is written in them, where, and in which rank's colour."""
 
 from types import SimpleNamespace
 
@@ -9,6 +9,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
 from course_utils import palette, show
+from course_utils.show.grids import Matrix, parts
 
 matplotlib.use("agg")
 WHITE = "#ffffff"
@@ -120,3 +121,51 @@ def test_a_run_without_collectives_gets_one_sentence():
     nothing = SimpleNamespace(reports=[{"rank": 0, "loss": 1.0}], ranks=[None])
     with pytest.raises(ValueError, match="no rank reported a collective: call report"):
         show.collective(nothing, title="x")
+
+
+def test_a_strip_of_a_ring_has_a_panel_for_each_step_and_frames_what_is_sent():
+    reports = [
+        {"rank": rank, "step": step, "holds": [1, 11], "sends": rank if step == 0 else None}
+        for step in range(2)
+        for rank in range(2)
+    ]
+    show.ring(SimpleNamespace(reports=reports), title="x")
+    titles = [axes.get_title() for axes in plt.gcf().axes if axes.get_title()]
+    assert titles == ["step 1 begins", "at the end"]
+    frames = [[p for p in axes.patches if not p.get_fill()] for axes in plt.gcf().axes[:2]]
+    assert [len(found) for found in frames] == [2, 0]
+    with pytest.raises(ValueError, match="no rank reported a step"):
+        show.ring(SimpleNamespace(reports=[]), title="x")
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 8])
+def test_a_rank_holds_what_the_formulas_of_zero_say(ranks):
+    # Rajbhandari et al. 2020, figure 1: bytes per parameter, mixed precision and Adam.
+    show.zero_stages(ranks=ranks, title="x")
+    shown = [axes.get_title(loc="left") for axes in plt.gcf().axes]
+    formulas = [16, 4 + 12 / ranks, 2 + 14 / ranks, 16 / ranks]
+    expected = [f"stage {n}: {held:g} bytes on each rank" for n, held in enumerate(formulas)]
+    assert shown == expected
+
+
+def test_the_parts_of_a_cut_matrix_fill_it_and_have_their_ranks_colours():
+    found = parts(Matrix("W", 6, 12, "columns"), ranks=3)
+    assert [name for name, *_ in found] == ["W0", "W1", "W2"]
+    assert [part[1:5] for part in found] == [(0, 0, 4, 6), (4, 0, 4, 6), (8, 0, 4, 6)]
+    assert [part[5] for part in found] == [palette.colour(rank) for rank in range(3)]
+    found = parts(Matrix("W", 6, 12, "rows"), ranks=2)  # from top to bottom
+    assert [part[1:5] for part in found] == [(0, 0, 12, 3), (0, 3, 12, 3)]
+
+
+def test_every_part_and_operator_is_written_and_sizes_below():
+    line = [Matrix("x", 2, 6), "@", Matrix("W", 6, 4, "columns"), "=", Matrix("y", 2, 4, rank=1)]
+    show.matrices([line, line], ranks=2, title="a product")
+    assert plt.gcf().get_suptitle() == "a product"
+    for axes in plt.gcf().axes:
+        written = {text.get_text() for text in axes.texts}
+        assert written == {"x", "@", "W0", "W1", "=", "y", "2 x 6", "6 x 4", "2 x 4"}
+
+
+def test_a_size_that_the_ranks_do_not_divide():
+    with pytest.raises(ValueError, match="W: 5 ranks do not divide 12 columns"):
+        show.matrices([[Matrix("W", 6, 12, "columns")]], ranks=5, title="")

@@ -1,0 +1,160 @@
+"""Bytes: of messages, of the tensors on a rank, and of each stage of ZeRO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+from course_utils import palette
+from course_utils.runs import Run
+from course_utils.show import style
+
+if TYPE_CHECKING:  # torch takes two seconds to import, and not every notebook needs it
+    from torch import Tensor
+
+MIB = 2**20
+CAPS = (1, 2, 5, 10, 15, 25, 50)  # MiB, on the slider
+MOST_RANKS = 8  # on the slider
+# Mixed precision with Adam: bytes per parameter, and the first stage of ZeRO that shards them.
+STATE = {"param.": (2, 3), "grad.": (2, 2), "optimizer's state": (12, 1)}
+STAGES = range(4)
+Cut = Callable[[float], "Sequence[Sequence[Tensor]]"]
+History = Mapping[str, Sequence[float]]
+
+
+def bytes_per_rank(runs: Mapping[str, Run], *, title: str) -> None:
+    """Draw for each rank a bar of what it sent, and below it one of what it received.
+
+    Args:
+        runs: label to a run whose ranks called `report(sent=..., received=...)`, in bytes.
+        title: what the picture shows.
+    """
+    most = max(len(run.ranks) for run in runs.values())
+    every = style.panels(1, len(runs), 0.9 + 0.42 * most, title, sharex=True)
+    every[0].figure.supxlabel("MB sent (filled) and received (hollow)", fontsize=10)
+    for axes, (label, run) in zip(every, runs.items(), strict=True):
+        for report in run.reports:
+            if "sent" not in report:
+                continue
+            rank, colour = report["rank"], palette.colour(report["rank"])
+            axes.barh(rank - 0.2, report["sent"] / 1e6, 0.36, color=colour)
+            received = {"facecolor": "none", "edgecolor": colour, "linewidth": 1.4}
+            axes.barh(rank + 0.2, report["received"] / 1e6, 0.34, **received)
+        style.rank_ticks(axes, range(len(run.ranks)))
+        axes.set_title(label, loc="left", fontsize=10)
+    plt.show()
+
+
+def bytes_alive(steps: Mapping[str, tuple[History, int]], *, title: str) -> None:
+    """Draw the bytes of each kind during one training step, stacked, in a panel for each method.
+
+    Args:
+        steps: label to (bytes per parameter by kind, a number for each operation; the operation
+            with which backward ended).
+        title: what the picture shows.
+    """
+    every = style.panels(1, len(steps), 3.4, title, sharey=True)
+    for axes, (label, (history, backward_ends)) in zip(every, steps.items(), strict=True):
+        length = len(next(iter(history.values())))
+        colours = [palette.colour(number) for number in range(len(history))]
+        stack = {"labels": list(history), "colors": colours, "step": "post"}
+        axes.stackplot(range(length), *history.values(), **stack)
+        axes.axvline(backward_ends, color="black", linewidth=0.8, linestyle=":")
+        axes.set_title(label, loc="left", fontsize=10)
+        axes.set_xlim(0, length - 1)
+        axes.set_xlabel("operation")
+    every[0].set_ylabel("bytes a parameter")
+    legend = every[0].get_legend_handles_labels()
+    every[0].figure.legend(*legend, loc="outside lower center", ncols=4, frameon=False)
+    plt.show()
+
+
+def buckets(cut: Cut, caps: Sequence[float], *, title: str) -> None:
+    """Draw the gradients of a model in the order in which they are ready, a colour per bucket.
+
+    In JupyterLab a slider changes the cap; a row for each of `caps` is visible everywhere.
+
+    Args:
+        cut: takes a cap in MiB and returns the buckets of parameters, in the order they fill.
+        caps: of the rows, in MiB.
+        title: what the picture shows.
+    """
+
+    def one(cap: float) -> None:
+        _bucket_rows(style.axes(1.5, ""), cut, [cap])
+        plt.show()
+
+    style.slider(one, cap={f"{cap} MiB": cap for cap in CAPS})
+    _bucket_rows(style.axes(1.0 + 0.55 * len(caps), title), cut, caps)
+    plt.show()
+
+
+def _bucket_rows(axes: Axes, cut: Cut, caps: Sequence[float]) -> None:
+    """A row for each cap: its buckets in colours, with a thin line between two gradients."""
+    labels = []
+    for row, cap in enumerate(caps):
+        left, plan = 0.0, cut(cap)
+        for number, bucket in enumerate(plan):
+            look = {"color": palette.colour(number), "edgecolor": "white", "linewidth": 0.3}
+            for parameter in bucket:
+                axes.barh(row, parameter.nbytes / MIB, 0.7, left, **look)
+                left += parameter.nbytes / MIB
+            axes.plot([left, left], [row - 0.35, row + 0.35], color="white", linewidth=2)
+        labels.append(f"cap {cap} MiB: {len(plan)} message" + ("s" if len(plan) != 1 else ""))
+    axes.set_yticks(range(len(caps)), labels)
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    axes.set_xlabel("MiB of gradients, in the order in which backward computes them")
+
+
+def zero_stages(*, ranks: int, title: str) -> None:
+    """Draw what every rank holds in stages 0 to 3 of ZeRO: filled, out of what all of them hold.
+
+    In JupyterLab sliders choose the stage and the number of ranks; the four stages side by side
+    are visible everywhere.
+
+    Args:
+        ranks: how many there are.
+        title: what the picture shows.
+    """
+
+    def one(stage: int, ranks: int) -> None:
+        _stage(style.axes(3.0, "", width=0.75 * style.WIDTH), stage, ranks)
+        plt.show()
+
+    numbers = {str(n): n for n in range(2, MOST_RANKS + 1)}
+    style.slider(one, stage={str(stage): stage for stage in STAGES}, ranks=numbers)
+    every = style.panels(2, 2, 1.8 + 0.5 * ranks, title, sharex=True)
+    for stage, axes in zip(STAGES, every, strict=True):
+        _stage(axes, stage, ranks)
+    for axes in every[:2]:
+        axes.set_xlabel("")
+    plt.show()
+
+
+def bytes_held(stage: int, ranks: int) -> float:
+    """Bytes that one rank holds per parameter of the model."""
+    return sum(size / ranks if stage >= first else size for size, first in STATE.values())
+
+
+def _stage(axes: Axes, stage: int, ranks: int) -> None:
+    """One stage: a row for each rank, filled with what it holds itself."""
+    left = 0
+    for name, (size, first) in STATE.items():
+        style.centred(axes, left + size / 2, -0.12, name, va="baseline", fontsize=8)
+        parts = ranks if stage >= first else 1
+        for rank in range(ranks):
+            start = left + size * (rank % parts) / parts
+            style.box(axes, left, rank + 0.12, size, 0.76, fill=False, ec="#BBBBBB")
+            look = {"facecolor": palette.colour(rank), "edgecolor": "white", "linewidth": 0.4}
+            style.box(axes, start, rank + 0.12, size / parts, 0.76, **look)
+        left += size
+    axes.set_xlim(0, left)
+    axes.set_ylim(ranks, -0.6)
+    axes.set_xticks(range(0, left + 1, 2))
+    style.rank_ticks(axes, range(ranks), offset=0.5)
+    axes.set_xlabel("bytes a parameter")
+    axes.set_title(f"stage {stage}: {bytes_held(stage, ranks):g} bytes on each rank", loc="left")
