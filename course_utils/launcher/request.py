@@ -21,13 +21,18 @@ def request_for(
         "nnodes": options.nnodes,
         "rdzv_endpoint": options.rdzv_endpoint,
         "environ": environ(options),
-        "script": {
-            "run_dir": str(run_dir),
-            "script": str(path),
-            "arguments": arguments,
-            "import_from": list(dict.fromkeys([str(path.parent), str(paths.workers())])),
-            "cwd": os.getcwd(),
-        },
+        "script": script_orders(path, arguments, run_dir),
+    }
+
+
+def script_orders(path: Path, arguments: list[str], run_dir: Path) -> dict[str, Any]:
+    """What a rank needs to know about its script (worker/bootstrap.py)."""
+    return {
+        "run_dir": str(run_dir),
+        "script": str(path),
+        "arguments": arguments,
+        "import_from": list(dict.fromkeys([str(path.parent), str(paths.workers())])),
+        "cwd": os.getcwd(),
     }
 
 

@@ -1,9 +1,9 @@
-"""Hosts of one's own: N of them on this machine, a link each, and torchrun on all of them.
+"""Several hosts on this machine, a link for each, and torchrun on all of them.
 
-A host is a process in a network namespace of its own. A pair of virtual network cards joins it to
-a bridge, and a token bucket (`tc ... tbf`) limits each direction. Nothing of this has a name that
-could stay behind: a namespace lasts as long as the processes in it, all of them live in one PID
-namespace, and the kernel ends that with its first process, which ends as soon as its caller does.
+A host is a process in its own network namespace. A pair of virtual network cards joins it to a
+bridge, and a token bucket (`tc ... tbf`) limits each direction. Nothing can stay behind: a network
+namespace lasts as long as its processes, and all of them live in one PID namespace. The kernel ends
+that with its first process, which ends as soon as its caller does.
 """
 
 import contextlib
@@ -25,23 +25,32 @@ from course_utils.notebook.files import script_path
 from course_utils.runs import Rank, Run
 
 MAX_HOSTS = 16  # more would measure this machine's cores
-GRACE = 10.0  # seconds that the hosts have to end when nobody wants them any more
+GRACE = 10.0  # seconds that the hosts have to end when their run is over
 POLL = 0.1  # seconds between two looks at what rank 0 reports
-SWITCH = """
-ip link add name bridge type bridge && ip link set bridge up &&
-ip link add name port type veth peer name card && ip link set port master bridge up &&
-tc qdisc add dev port root tbf rate 100mbit burst 64kb latency 100ms
-"""
+BRIDGE = "ip link add name bridge type bridge && ip link set bridge up"
+
+
+def link(port: str, mbit: float | str, host: str = "") -> str:
+    """The shell command that joins `host` to the bridge; its end of the link is called `card`."""
+    pair = f"ip link add name {port} type veth peer name card {host}"
+    return f"{pair} && ip link set {port} master bridge up && {limit(port, mbit)}"
+
+
+def limit(card: str, mbit: float | str) -> str:
+    """The shell command that lets a card send at most `mbit` Mbit/s."""
+    # A larger burst would let short messages pass for free.
+    return f"tc qdisc add dev {card} root tbf rate {mbit}mbit burst 64kb latency 100ms"
 
 
 def why_not() -> str:
-    """Why no hosts can be made on this machine, in one sentence; '' where they can."""
+    """Why no hosts can be made on this machine, in one sentence; '' if they can."""
     if sys.platform != "linux":
         return "network namespaces need Linux"
     missing = [name for name in ("unshare", "ip", "tc") if not shutil.which(name)]
     if missing:
         return f"{' and '.join(missing)} not found: install iproute2 and util-linux"
-    trial = subprocess.run([*namespaces(), "sh", "-c", SWITCH], capture_output=True, text=True)
+    commands = [*namespaces(), "sh", "-c", f"{BRIDGE} && {link('port', 100)}"]
+    trial = subprocess.run(commands, capture_output=True, text=True)
     if trial.returncode == 0:
         return ""
     said = trial.stderr.strip().splitlines() or ["no reason given"]
@@ -49,21 +58,21 @@ def why_not() -> str:
 
 
 def bandwidth(mbit: float) -> float:
-    """Bytes of data a second that a link of `mbit` Mbit/s carries: 1448 of 1514 are not headers."""
+    """Bytes of data per second on a link of `mbit` Mbit/s: 1448 of 1514 bytes are not headers."""
     return mbit * 1e6 / 8 * 1448 / 1514
 
 
 def namespaces() -> list[str]:
-    """The command that puts what follows into namespaces of its own, as pid 1 of them."""
+    """The command that starts another one in its own namespaces, as their pid 1."""
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     return ["unshare", *user, "--net", "--pid", "--fork", "--kill-child"]
 
 
 def run(script: str, *arguments: Any, **options: Any) -> Run:
-    """Run a worker file under torchrun on hosts of its own, one rank each.
+    """Run a worker file under torchrun, each rank on its own host.
 
     Args:
-        script: a file of `workers/`; one that is not there is written from the notebooks.
+        script: a file of `workers/`; if it is missing, it is written from the notebooks.
         *arguments: passed to the script.
         **options: of `run_path`.
     """
@@ -78,19 +87,19 @@ def run_path(
     timeout: float = 120,
     told: Callable[[dict[str, Any]], object] | None = None,
 ) -> Run:
-    """Run a script that may lie elsewhere; it can import the files of `workers/`.
+    """Run a script from any folder; it can import the files of `workers/`.
 
     Args:
         path: the script.
         *arguments: passed to it.
-        hosts: number of hosts, and so of ranks.
-        mbit: what each link carries in each direction, in Mbit/s.
+        hosts: number of hosts, and of ranks.
+        mbit: the rate of each link in each direction, in Mbit/s.
         timeout: seconds after which the run is stopped.
         told: called with each report of rank 0 as soon as it comes.
 
     Raises:
-        InputError: a number that cannot be, or a machine that permits no namespaces.
-        LaunchError: a rank failed, or the time was over.
+        InputError: a number is out of range, or this machine permits no namespaces.
+        LaunchError: a rank failed, or the run took longer than `timeout`.
     """
     check(hosts, mbit)
     folder = RunFolder(f"links-{path.stem}")
@@ -113,10 +122,10 @@ def run_path(
 
 
 def check(hosts: int = 1, mbit: float = 1) -> None:
-    """Say before anything starts what cannot be.
+    """Check the arguments of a run before anything starts.
 
     Raises:
-        InputError: the first of it.
+        InputError: a number is out of range, or this machine permits no namespaces.
     """
     if not (isinstance(hosts, int) and 1 <= hosts <= MAX_HOSTS):
         raise InputError(f"the number of hosts must be from 1 to {MAX_HOSTS}, not {hosts!r}")
@@ -128,9 +137,9 @@ def check(hosts: int = 1, mbit: float = 1) -> None:
 
 @contextlib.contextmanager
 def building(words: list[str], output: Any) -> Any:
-    """The process that holds all hosts; they are gone when the block is left.
+    """The process that holds all hosts; they are gone when the block ends.
 
-    It waits on a pipe that nobody else has: should this process be killed, the pipe is closed.
+    It waits on a pipe that only this process holds: if this process is killed, the pipe closes.
     """
     process = subprocess.Popen(
         [*namespaces(), sys.executable, "-P", "-m", "course_utils.links.inside", *words],
@@ -143,7 +152,7 @@ def building(words: list[str], output: Any) -> Any:
     try:
         yield process
     finally:
-        process.stdin.close()  # the first process inside ends; the kernel ends all others before
+        process.stdin.close()  # pid 1 of the namespace ends, and the kernel ends all others
         try:
             process.wait(GRACE)
         except subprocess.TimeoutExpired:
@@ -152,9 +161,9 @@ def building(words: list[str], output: Any) -> Any:
 
 
 def environ() -> dict[str, str]:
-    """This process's environment, without what torchrun told it if it is a rank itself."""
-    strange = ("TORCHELASTIC_", "COURSE_RUN_DIR")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(strange)}
+    """This process's environment, without torchrun's variables in case it is a rank itself."""
+    of_a_rank = ("TORCHELASTIC_", "COURSE_RUN_DIR")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(of_a_rank)}
     return kept | {"PYTHONPATH": python_path()}
 
 

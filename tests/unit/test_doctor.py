@@ -10,6 +10,7 @@ import pytest
 
 from course_utils import paths
 
+pytestmark = pytest.mark.timeout(120)
 REQUIREMENTS = paths.ROOT / "requirements.txt"
 ASK = "from course_utils.doctor import doctor; raise SystemExit(doctor())"
 
@@ -74,14 +75,12 @@ def fake_torch(
     return folder
 
 
-@pytest.mark.timeout(120)
 def test_this_machine_can_run_the_labs():
     status, lines = examine()
     assert status == 0, lines
     assert "gloo" in lines["back ends"]
 
 
-@pytest.mark.timeout(120)
 def test_without_packages_it_still_runs_and_says_how_to_get_them():
     status, lines = examine("-S")
     assert status == 1
@@ -91,7 +90,6 @@ def test_without_packages_it_still_runs_and_says_how_to_get_them():
     assert "torch" not in lines
 
 
-@pytest.mark.timeout(120)
 def test_a_pair_that_does_not_fit_is_named_with_one_that_does(tmp_path):
     fake_torch(tmp_path, "2.13.0")
     (tmp_path / "torchvision.py").write_text(
@@ -105,7 +103,6 @@ def test_a_pair_that_does_not_fit_is_named_with_one_that_does(tmp_path):
     assert " ".join(pins) in lines["torchvision"]
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("breaks", "says"),
     [
@@ -123,7 +120,6 @@ def test_a_torch_that_breaks_its_import_is_a_problem(tmp_path, breaks, says):
     assert says in lines["torch"]
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("version", ["2.10.1", "2.16.0a0+git1234"])
 def test_a_torch_the_course_is_not_tested_with_is_a_note(tmp_path, version):
     status, lines = examine(path=fake_torch(tmp_path, version))
@@ -133,7 +129,6 @@ def test_a_torch_the_course_is_not_tested_with_is_a_note(tmp_path, version):
     assert "exit" not in lines
 
 
-@pytest.mark.timeout(120)
 def test_the_abort_of_torch_2_15_is_a_note_that_names_what_avoids_it(tmp_path):
     status, lines = examine(path=fake_torch(tmp_path, "2.15.0"))
     assert status == 0
@@ -142,14 +137,12 @@ def test_the_abort_of_torch_2_15_is_a_note_that_names_what_avoids_it(tmp_path):
     assert "the course's init() avoids it" in lines["exit"]
 
 
-@pytest.mark.timeout(120)
 def test_a_torch_without_gloo_is_a_problem(tmp_path):
     status, lines = examine(path=fake_torch(tmp_path, gloo=False))
     assert status == 1
     assert lines["back ends"].startswith("problem")
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("gpus", "does"), [(0, "CPU, over gloo"), (1, "2 ranks use the CPU"), (2, "2 ranks use NCCL")]
 )
@@ -161,7 +154,6 @@ def test_it_says_what_the_course_does_with_the_gpus(tmp_path, gpus, does):
     assert ("./run.sh test tests/gpu" in lines["GPUs"]) == (gpus > 0)
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("gpus", [1, 2])
 def test_without_nccl_only_one_gpu_will_do(tmp_path, gpus):
     status, lines = examine(path=fake_torch(tmp_path, gpus=gpus))
@@ -170,7 +162,6 @@ def test_without_nccl_only_one_gpu_will_do(tmp_path, gpus):
     assert ("this torch has no NCCL" in lines["GPUs"]) == (gpus == 2)
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("error", "remedy"),
     [
@@ -191,7 +182,6 @@ def test_a_gpu_that_does_not_compute_is_a_problem(tmp_path, error, remedy):
     assert "COURSE_DEVICE=cpu" in lines["GPUs"]
 
 
-@pytest.mark.timeout(120)
 def test_gpus_that_torch_does_not_see_are_a_note_for_labs_run_on_the_cpu(tmp_path):
     status, lines = examine(path=fake_torch(tmp_path, listed=2, available=UNSEEN))
     assert status == 0
@@ -201,7 +191,6 @@ def test_gpus_that_torch_does_not_see_are_a_note_for_labs_run_on_the_cpu(tmp_pat
     assert "install an NVIDIA driver" in lines["GPUs"]
 
 
-@pytest.mark.timeout(120)
 def test_gpus_that_a_variable_hides_are_a_note(tmp_path):
     hidden = fake_torch(tmp_path, listed=2)
     status, lines = examine(path=hidden, CUDA_VISIBLE_DEVICES="")
