@@ -31,13 +31,13 @@ class Rank:
     def number(self) -> int:
         """Its global rank: the index, if there is but one machine."""
         written = self._text("pid").split()
-        return int(written[1]) if len(written) == 2 else self.index
+        return int(written[1]) if written else self.index
 
     @property
     def pid(self) -> int | None:
         """Its process; None as long as that has not begun."""
         written = self._text("pid").split()
-        return int(written[0]) if len(written) == 2 else None
+        return int(written[0]) if written else None
 
     @property
     def stdout(self) -> str:

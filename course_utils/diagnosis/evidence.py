@@ -2,7 +2,9 @@
 
 import math
 import re
+import signal
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +50,8 @@ class Call:
         shape: of the tensor, with its dtype, as `[3] torch.float32`; '' where ranks may differ.
         peer: the other rank of a message, as `rank 1`, or 'any rank'; '' for a collective.
         place: the student's line, or None.
-        returned: whether the function came back; what it started may still be under way.
-        raised: whether it came back with an exception.
+        state: `.` until the function comes back, then `=`, or `!` if it raised; what it started
+            may still be under way.
     """
 
     name: str
@@ -58,18 +60,32 @@ class Call:
     shape: str
     peer: str
     place: Place | None
-    returned: bool
-    raised: bool
+    state: str
 
     def __str__(self) -> str:
         if self.peer:
-            preposition = "to" if self.name.endswith("send") else "from"
-            return f"{self.name} {preposition} {self.peer}"
+            return f"{self.name} {'to' if self.sends else 'from'} {self.peer}"
         return f"{self.name} #{self.number}" if self.number else self.name
 
     @property
-    def brought(self) -> tuple[str, int, str]:
-        """What all ranks have to bring alike: the function, how many values, and their dtype."""
+    def sends(self) -> bool:
+        """Whether it is the sender's side of a message."""
+        return self.name.endswith("send")
+
+    @property
+    def peer_number(self) -> int:
+        """The other rank of a message; -1 for a collective, and where it is left open."""
+        number = self.peer.removeprefix("rank ")
+        return int(number) if number.isdigit() else -1
+
+    @property
+    def returned(self) -> bool:
+        """Whether the function came back."""
+        return self.state != "."
+
+    @property
+    def signature(self) -> tuple[str, int, str]:
+        """What must be the same on all ranks: the function, how many values, and their dtype."""
         sizes, _, dtype = self.shape.rpartition(" ")
         return self.name, math.prod(map(int, re.findall(r"\d+", sizes))), dtype
 
@@ -86,11 +102,13 @@ class Error:
     Attributes:
         at: when, in nanoseconds on the machine's clock.
         text: its type and message.
+        message: its message alone.
         place: the innermost line of the student's code on its way, or None.
     """
 
     at: int
     text: str
+    message: str
     place: Place | None
 
     @property
@@ -112,67 +130,151 @@ class Witness:
         number: the rank.
         exitcode: how its process ended by itself; None if it was ended from outside.
         how: "finished", "exited" or "raised", as it recorded itself; None if it could not.
-        ended: when it recorded that, in nanoseconds.
         error: the exception that ended it, or a thread of it.
-        calls: its last calls, oldest first.
+        exit: the SystemExit that ended it.
+        calls: its last calls, oldest first; None if its script had not begun.
         stack: the innermost line of the student's code when the run was stopped, or None.
         stopped: whether it was stopped by a signal, as SIGSTOP does.
+        gone: whether it had ended before the run was stopped, without a record of how.
     """
 
     number: int
     exitcode: int | None
     how: str | None
-    ended: int
     error: Error | None
-    calls: tuple[Call, ...]
+    exit: Error | None
+    calls: tuple[Call, ...] | None
     stack: Place | None
     stopped: bool
+    gone: bool
+
+    @property
+    def last_call(self) -> Call | None:
+        """The call it had begun last, or None."""
+        return self.calls[-1] if self.calls else None
 
     @property
     def waits_in(self) -> Call | None:
         """The call it had begun and that had not come back, or None."""
-        return self.calls[-1] if self.calls and not self.calls[-1].returned else None
+        return self.last_call if self.last_call and not self.last_call.returned else None
 
     @property
-    def thrown_out_of(self) -> Call | None:
-        """The call whose exception it was ended with before it could record that, or None."""
-        return self.calls[-1] if self.calls and self.calls[-1].raised and not self.how else None
+    def place(self) -> Place | None:
+        """Where it was: when another's end ended it, or when the run was stopped."""
+        if self.error:
+            return self.error.place
+        if self.waits_in and self.waits_in.place:
+            return self.waits_in.place
+        return self.stack or (self.last_call.place if self._thrown_out else None)
+
+    @property
+    def was_waiting(self) -> bool:
+        """Whether it waited for other ranks, as far as it could record that."""
+        return bool(self.error or self.waits_in or self._thrown_out)
+
+    @property
+    def _thrown_out(self) -> bool:
+        """Whether its last call raised, and it was ended before it could record that."""
+        return bool(self.last_call and self.last_call.state == "!" and not self.how)
+
+    @property
+    def went_well(self) -> bool:
+        """Whether it came to an end of its own, and a good one."""
+        return self.how == "finished" or (self.exitcode == 0 and not self.left)
+
+    @property
+    def left(self) -> bool:
+        """Whether its process ended in the middle of the script, as `os._exit` does."""
+        if self.how or (self.exitcode and self.calls is None):  # it could not even begin
+            return False
+        return self.gone if self.exitcode is None else self.exitcode >= 0
 
 
-def gather(run: Run, stopped: set[int]) -> list[Witness]:
-    """What is known of the ranks of `run`; `stopped` are those that a signal had stopped."""
-    return [_witness(rank, rank.index in stopped) for rank in run.ranks]
+class Evidence:
+    """What is known of a run that has ended.
+
+    Args:
+        run: the run, with the exit codes of its ranks.
+        outcome: the agent's reply; where the launcher stopped the run, `"over"` says why, and
+            `"gone ranks"` and `"stopped ranks"` which had left and which a signal had stopped.
+        world_size: the number of ranks, those of other machines included.
+    """
+
+    def __init__(self, run: Run, outcome: dict[str, Any], world_size: int):
+        stopped, gone = outcome.get("stopped ranks", ()), outcome.get("gone ranks", ())
+        self.run = run
+        self.world_size = world_size
+        self.over = outcome.get("over")
+        self.launcher_error = outcome.get("error") or outcome.get("stopped")
+        self.ranks = [
+            _witness(each, each.index in stopped, each.index in gone) for each in run.ranks
+        ]
+
+    @cached_property
+    def raised(self) -> list[Witness]:
+        """The ranks with an exception that is not only the consequence of another rank's end."""
+        return [rank for rank in self.ranks if rank.error and not rank.error.is_consequence]
+
+    @cached_property
+    def ended_badly(self) -> list[Witness]:
+        """The ranks that ended badly without an exception, not by the SIGTERM torchrun sends."""
+        bad = [rank for rank in self.ranks if (rank.exitcode or rank.left) and not rank.error]
+        return [rank for rank in bad if rank.exitcode != -signal.SIGTERM] or bad
+
+    @cached_property
+    def cut_short(self) -> list[Witness]:
+        """The ranks that were ended only because others were gone."""
+        bad = self.ended_badly
+        return [rank for rank in self.ranks if rank not in bad and not rank.went_well]
+
+    @property
+    def left_waiting(self) -> list[Witness]:
+        """Those of them that waited for other ranks."""
+        return [rank for rank in self.cut_short if rank.was_waiting]
+
+    @cached_property
+    def differing(self) -> list[tuple[Witness, Call]]:
+        """The first collective that the ranks did not call alike: each rank's call of that number.
+
+        Empty if all that is still noted agrees.
+        """
+        noted = [
+            {(call.group, call.number): call for call in rank.calls or () if call.number}
+            for rank in self.ranks
+        ]
+        for key in sorted(set.intersection(*map(set, noted)), key=lambda key: key[1]):
+            if len({calls[key].signature for calls in noted}) > 1:
+                return [(rank, calls[key]) for rank, calls in zip(self.ranks, noted, strict=True)]
+        return []
 
 
-def _witness(rank: Rank, stopped: bool) -> Witness:
+def _witness(rank: Rank, stopped: bool, gone: bool) -> Witness:
     end = rank.last("end") or {}
     raised = rank.last("thread") or (end if end.get("how") == "raised" else None)
     return Witness(
         number=rank.number,
         exitcode=rank.exitcode,
         how=end.get("how"),
-        ended=end.get("at", 0),
-        error=raised and _error(raised),
-        calls=tuple(noted_calls(rank)),
+        error=_error(raised) if raised else None,
+        exit=_error(end | end["said"]) if "said" in end else None,
+        calls=tuple(noted_calls(rank)) if (rank.dir / "calls.txt").exists() else None,
         stack=_innermost(rank.stack),
         stopped=stopped,
+        gone=gone,
     )
 
 
-def _error(end: dict[str, Any]) -> Error:
-    text = f"{end['type']}: {end['message']}" if end["message"] else end["type"]
-    place = next(
-        (Place(f["file"], f["line"]) for f in reversed(end["frames"]) if is_students(f["file"])),
-        None,
-    )
+def _error(event: dict[str, Any]) -> Error:
+    message, frames = event["message"], [(f["file"], f["line"]) for f in event["frames"]]
+    text = f"{event['type']}: {message}" if message else event["type"]
     # A DataLoader's worker process sends its traceback as text.
-    quoted = re.findall(r'File "([^"]+)", line (\d+)', end["message"])
-    for file, line in quoted:
-        if is_students(file):
-            place = Place(file, int(line))
+    quoted = [
+        (file, int(line)) for file, line in re.findall(r'File "([^"]+)", line (\d+)', message)
+    ]
+    places = [Place(file, line) for file, line in frames + quoted if is_students(file)]
     if quoted:
         text = text.partition("\n")[0] + " " + text.strip().rpartition("\n")[2]
-    return Error(end["at"], text, place)
+    return Error(event["at"], text, message, places[-1] if places else None)
 
 
 def noted_calls(rank: Rank) -> list[Call]:
@@ -188,8 +290,7 @@ def noted_calls(rank: Rank) -> list[Call]:
         state, _, name, number, group, shape, peer, line, file = fields
         place = Place(file, int(line)) if file else None
         peer = "" if peer == "None" else f"rank {peer}" if peer.isdigit() else peer
-        ended = state != ".", state == "!"
-        found.append(Call(name, int(number), group, shape, peer, place, *ended))
+        found.append(Call(name, int(number), group, shape, peer, place, state))
     return found
 
 
@@ -205,19 +306,3 @@ def _innermost(dump: str) -> Place | None:
 def is_students(file: str) -> bool:
     """Whether a file lies in `workers/`."""
     return Path(file).parent == paths.workers()
-
-
-def differing(witnesses: list[Witness]) -> list[tuple[Witness, Call]] | None:
-    """The first collective that the ranks did not call alike: each rank's call of that number.
-
-    None if all that is still noted agrees.
-    """
-    noted = [
-        {(call.group, call.number): call for call in each.calls if call.number and not call.peer}
-        for each in witnesses
-    ]
-    shared = set.intersection(*map(set, noted)) if noted else set()
-    for key in sorted(shared, key=lambda key: key[1]):
-        if len({calls[key].brought for calls in noted}) > 1:
-            return [(each, calls[key]) for each, calls in zip(witnesses, noted, strict=True)]
-    return None

@@ -5,11 +5,12 @@ import time
 from collections import deque
 from typing import Any
 
+import psutil
+
 from course_utils import palette
 from course_utils.diagnosis.evidence import Call, noted_calls
 from course_utils.display import text
 from course_utils.display.follow import Events, Tail
-from course_utils.launcher import processes
 from course_utils.runs import Rank
 
 MARKS = {"starting": "○", "running": "▶", "waiting": "‖", "done": "✓", "failed": "✗"}
@@ -49,7 +50,7 @@ class Lane:
 
     def look(self) -> None:
         """Take in what the rank has written since the last look."""
-        alive = self._rank.pid is None or processes.is_alive(self._rank.pid)
+        alive = self._rank.pid is None or psutil.pid_exists(self._rank.pid)
         self.lines.extend(map(text.shown, self._stdout.lines()[-self.lines.maxlen :]))
         for event in self._events.new():
             if event["kind"] == "report":

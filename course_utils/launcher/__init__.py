@@ -94,20 +94,22 @@ def _execute(run: Run, request: dict[str, Any], options: Options, screen: Screen
         processes.kill_ranks(run.dir)  # what a rank started and left behind
     run.seconds = time.monotonic() - start
     _fill_in_exit_codes(run, outcome)
-    run.verdict = judge(run, outcome)
+    run.verdict = judge(run, outcome, options.nnodes * options.nproc)
     screen.close(run)
 
 
 def _watch(run: Run, agent: client.Agent, screen: Screen, options: Options) -> dict[str, Any]:
     """Wait for the agent's reply and keep the screen up to date; stop the run at its limits."""
-    start, activity = time.monotonic(), Activity(run.dir, len(run.ranks))
+    start, activity = time.monotonic(), Activity(run)
     while (outcome := agent.wait(POLL)) is None:
         screen.update()
-        if over := _over(options, time.monotonic() - start, activity.quiet()):
-            stopped = activity.stopped()
+        gone = activity.gone()  # torchrun would wait for the others, for ever if they wait too
+        over = _over(options, time.monotonic() - start, activity.quiet())
+        if gone or over:
+            found = {"over": over, "gone ranks": gone, "stopped ranks": activity.stopped()}
             processes.dump_stacks(run.dir)
             time.sleep(0.2)  # the time to write them
-            return (_stop(run, agent) or {}) | {"over": over, "stopped ranks": stopped}
+            return (_stop(run, agent) or {}) | found
     return outcome
 
 

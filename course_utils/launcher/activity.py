@@ -1,72 +1,91 @@
 """Whether the ranks of a run do anything: compute, print or report."""
 
 import contextlib
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
 
+import psutil
+
 from course_utils.launcher import processes
+from course_utils.runs import Run
 
 WINDOW = 1.0  # seconds over which the CPU time of the ranks is compared
 BUSY = 0.02  # of a core: what waiting ranks use stays below it
-TICKS = os.sysconf("SC_CLK_TCK")
+# The thread in which gloo serves its sockets. When the work of an `isend` is dropped, its message
+# can never be written; but the socket stays writable, so epoll returns at once, and this thread
+# takes a whole core for ever.
+TRANSPORT = "gloo_tcp_loop"
+PATIENCE = 1.0  # seconds torchrun has to say how a rank ended, before it counts as gone
 
 
 class Activity:
-    """Watches the ranks of one run."""
+    """Watches the ranks of one run, and every process that they start."""
 
-    def __init__(self, run_dir: Path, ranks: int):
-        self._run_dir = run_dir
-        self._ranks = ranks
+    def __init__(self, run: Run):
+        self._run = run
         self._last = self._looked = time.monotonic()
-        self._cpu, self._written = 0.0, 0
+        self._cpu: dict[psutil.Process, float] = {}
+        self._written = 0
+        self._gone: set[int] = set()
+        self._looked_for_gone = self._last
 
     def quiet(self) -> float:
-        """Seconds since any rank last computed, printed or reported."""
+        """Seconds since any rank, or a process that it started, last computed or wrote."""
         now = time.monotonic()
         if now - self._looked >= WINDOW:
-            cpu, written = self._cpu_seconds(), self._bytes_written()
-            starting = len(processes.rank_pids(self._run_dir)) < self._ranks
-            if (
-                starting
-                or cpu - self._cpu >= BUSY * (now - self._looked)
-                or written != self._written
-            ):
+            ranks = processes.rank_processes(self._run.dir)
+            cpu = {each: _cpu_seconds(each) for rank in ranks.values() for each in _tree(rank)}
+            used = sum(seconds - self._cpu.get(each, 0.0) for each, seconds in cpu.items())
+            written = self._bytes_written()
+            starting = len(processes.has_begun(self._run.dir)) < len(self._run.ranks)
+            if starting or written != self._written or used >= BUSY * (now - self._looked):
                 self._last = now
             self._looked, self._cpu, self._written = now, cpu, written
         return now - self._last
 
     def stopped(self) -> set[int]:
         """The ranks that a signal has stopped, as SIGSTOP does."""
-        pids = processes.rank_pids(self._run_dir)
-        return {rank for rank, pid in pids.items() if _status(pid)[1] == "T"}
+        ranks = processes.rank_processes(self._run.dir)
+        return {i for i, rank in ranks.items() if rank.status() == psutil.STATUS_STOPPED}
 
-    def _cpu_seconds(self) -> float:
-        return sum(_status(pid)[0] for pid in processes.rank_pids(self._run_dir).values())
+    def gone(self) -> set[int]:
+        """The ranks that ended some time ago and left no record of how, as after `os._exit`."""
+        now = time.monotonic()
+        if now - self._looked_for_gone < PATIENCE:
+            return set()
+        begun = processes.has_begun(self._run.dir)
+        ended = begun - set(processes.rank_processes(self._run.dir))
+        gone = {index for index in ended if not self._run.ranks[index].last("end")}
+        before, self._gone, self._looked_for_gone = self._gone, gone, now
+        return gone & before
 
     def _bytes_written(self) -> int:
         total = 0
         for pattern in ("rank_*/*.log", "rank_*/*.jsonl"):
-            for path in self._run_dir.glob(pattern):
+            for path in self._run.dir.glob(pattern):
                 with contextlib.suppress(FileNotFoundError):
                     total += path.stat().st_size
         return total
 
 
-def _status(pid: int) -> tuple[float, str]:
-    """CPU seconds a process and its ended children have used, and its state as ps names it."""
-    if sys.platform == "linux":
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            return 0.0, ""
-        return sum(map(int, fields[11:15])) / TICKS, fields[0]
-    shown = subprocess.run(
-        ["ps", "-o", "time=,state=", "-p", str(pid)], capture_output=True, text=True
-    ).stdout.split()
-    if len(shown) < 2:
-        return 0.0, ""
-    minutes, _, seconds = shown[0].rpartition(":")
-    return 60 * float(minutes.rpartition(":")[2] or 0) + float(seconds), shown[1][0]
+def _tree(process: psutil.Process) -> list[psutil.Process]:
+    """A process and all that it has started, directly or not."""
+    with contextlib.suppress(psutil.Error):
+        return [process, *process.children(recursive=True)]
+    return []
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    """CPU seconds of a process and its ended children, without gloo's transport threads."""
+    try:
+        seconds = sum(process.cpu_times()[:4])  # user and system, its own and its children's
+        threads = process.threads() if sys.platform == "linux" else []
+    except psutil.Error:
+        return 0.0
+    for thread in threads:
+        with contextlib.suppress(OSError):  # it has ended
+            name = Path(f"/proc/{process.pid}/task/{thread.id}/comm").read_text().strip()
+            if name == TRANSPORT:
+                seconds -= thread.user_time + thread.system_time
+    return seconds

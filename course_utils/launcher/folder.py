@@ -12,8 +12,9 @@ import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
+
 from course_utils import paths
-from course_utils.launcher.processes import is_alive
 
 KEPT_FAILURES = 20  # run folders of failed runs that outlive their process
 MACHINE = re.sub(r"\W", "_", socket.gethostname())  # others may share the disk
@@ -72,7 +73,7 @@ def _remove_leftovers() -> None:
     """
     for session in paths.runs().glob(f"*-{MACHINE}-*"):
         owner = session.name.rpartition("-")[2]
-        if owner.isdigit() and not is_alive(int(owner)) and not any(_failures(session)):
+        if owner.isdigit() and not psutil.pid_exists(int(owner)) and not any(_failures(session)):
             shutil.rmtree(session, ignore_errors=True)
 
 

@@ -1,57 +1,74 @@
-"""The rank processes of a run, as the notebook's side knows them: by the pids they wrote down."""
+"""The rank processes of a run, as the notebook's side knows them: by pid and start time."""
 
 import contextlib
 import os
 import signal
 from pathlib import Path
 
+import psutil
+
 from course_utils.worker.guards import OVER
 
-
-def rank_pids(run_dir: Path) -> dict[int, int]:
-    """The pid of each rank of this machine that has started, by index."""
-    pids = {}
-    for path in run_dir.glob("rank_*/pid"):
-        with contextlib.suppress(ValueError, IndexError):  # made, and not yet written
-            pids[int(path.parent.name.removeprefix("rank_"))] = int(path.read_text().split()[0])
-    return pids
+CLOCK = 2.0  # seconds that two readings of a start time may differ, if the clock is set in between
 
 
-def is_alive(pid: int) -> bool:
-    """Whether there is a process of that id."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def rank_processes(run_dir: Path) -> dict[int, psutil.Process]:
+    """The living rank processes of this machine, by index."""
+    living = {}
+    for index, (pid, started) in _noted(run_dir).items():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(pid)
+            if _same(process, started) and process.status() != psutil.STATUS_ZOMBIE:
+                living[index] = process
+    return living
+
+
+def has_begun(run_dir: Path) -> set[int]:
+    """The ranks of this machine that have started, by index."""
+    return set(_noted(run_dir))
 
 
 def kill_ranks(run_dir: Path) -> None:
     """Kill every rank and the processes it started; one that begins after this ends itself."""
     with contextlib.suppress(FileNotFoundError):
         (run_dir / OVER).touch()
-    for pid in rank_pids(run_dir).values():
+    for pid, started in _noted(run_dir).values():
+        # Each rank leads a process group (worker/guards.py), which may outlive it. As long as it
+        # does, the kernel gives its number to no other process.
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)  # each rank leads a process group: worker/guards.py
+            if not psutil.pid_exists(pid) or _same(psutil.Process(pid), started):
+                os.killpg(pid, signal.SIGKILL)
 
 
 def kill_strays(run_dir: Path) -> None:
     """Kill what ranks started in sessions of their own: the run's folder is in its environment.
 
-    On Linux alone, and only what is a program of its own: a fork has its parent's environment.
-    It looks at every process of the machine, so it is for runs that failed.
+    Only what is a program of its own: a fork shows its parent's environment. It looks at every
+    process of the machine, so it is for runs that failed.
     """
-    mark = f"COURSE_RUN_DIR={run_dir}".encode()
-    for environ in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):  # it has ended, or is another user's
-            if mark in environ.read_bytes().split(b"\0"):
-                os.kill(int(environ.parent.name), signal.SIGKILL)
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):  # it has ended, or is another user's
+            if process.environ().get("COURSE_RUN_DIR") == str(run_dir):
+                process.kill()
 
 
 def dump_stacks(run_dir: Path) -> None:
     """Ask every rank to write its Python stacks to `rank_N/stack.txt`."""
-    for pid in rank_pids(run_dir).values():
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGUSR1)
+    for process in rank_processes(run_dir).values():
+        with contextlib.suppress(psutil.Error):
+            process.send_signal(signal.SIGUSR1)
+
+
+def _noted(run_dir: Path) -> dict[int, tuple[int, float]]:
+    """The pid and start time that each rank wrote down, by index."""
+    noted = {}
+    for path in run_dir.glob("rank_*/pid"):
+        with contextlib.suppress(ValueError):  # made, and not yet written
+            pid, _, started = path.read_text().split()
+            noted[int(path.parent.name.removeprefix("rank_"))] = int(pid), float(started)
+    return noted
+
+
+def _same(process: psutil.Process, started: float) -> bool:
+    """Whether this process is the one that started then, and not a later one with its pid."""
+    return abs(process.create_time() - started) < CLOCK

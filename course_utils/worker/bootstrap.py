@@ -106,7 +106,7 @@ def run_script(script: str, arguments: list[str]) -> int:
             raise thread_errors[0]
     except SystemExit as stop:
         status = exit_status(stop)
-        _emit("end", {"how": "exited", "status": status})
+        _emit("end", {"how": "exited", "status": status, "said": description(stop)})
         return status
     except BaseException as error:
         _emit("end", {"how": "raised", **description(error)})

@@ -15,6 +15,8 @@ import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
+
 PR_SET_PDEATHSIG = 1
 OVER = "over"  # in a run's folder: the run is at its end
 
@@ -44,7 +46,9 @@ def write_down_pid(folder: Path) -> None:
     It looks for ranks after it has written `OVER`, and this rank for `OVER` after it has written
     its pid: one of them sees the other, also where torchrun has lost a rank it had begun to start.
     """
-    (folder / "pid").write_text(f"{os.getpid()} {os.environ['RANK']}")
+    # The start time too: when this rank has ended, its pid may be given to another process.
+    started = psutil.Process().create_time()
+    (folder / "pid").write_text(f"{os.getpid()} {os.environ['RANK']} {started}")
     if (folder.parent / OVER).exists():
         os._exit(1)
 

@@ -27,6 +27,7 @@ class Fault:
             that came to it, for a rank that is slow to start may be ended before.
         waits: whether it takes a stall to notice.
         whole: whether `body` is the whole script, without `START`.
+        never_said: a part that must not be in the verdict's text, because it would be false.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Fault:
     rank: int | None = 1
     waits: bool = False
     whole: bool = False
+    never_said: str = "Traceback"
 
     @property
     def script(self) -> str:

@@ -38,7 +38,7 @@ FAULTS = [
         "all ranks raise the same",
         "dist.barrier()\nraise RuntimeError('all of us')  # here\n",
         RAISED,
-        ("and {last} raised RuntimeError: all of us",),
+        ("and {last} raised RuntimeError: all of us", "The traceback of rank 0: "),
         rank=0,
     ),
     Fault(
@@ -80,21 +80,60 @@ FAULTS = [
     ),
     Fault(
         "sys.exit(3)",
-        OTHERS_WAIT + "if rank == 1:\n    sys.exit(3)\ndist.barrier()\n",
+        OTHERS_WAIT + "if rank == 1:\n    sys.exit(3)  # here\ndist.barrier()\n",
         EXITED,
-        ("rank 1 ended with exit status 3", "rank 0 still waited at workers/{file}, line 15"),
+        ("rank 1 ended with exit status 3", "rank 0 was still waiting at workers/{file}, line 15"),
+    ),
+    Fault(
+        "SystemExit with words",
+        OTHERS_WAIT
+        + "if rank == 1:\n    raise SystemExit('I am done early')  # here\ndist.barrier()\n",
+        EXITED,
+        (
+            "rank 1 ended with exit status 1: I am done early",
+            "rank 0 was still waiting at workers/{file}, line 15",
+        ),
     ),
     Fault(
         "os._exit(0) in mid-script",
         "if rank == 1:\n    os._exit(0)\ndist.barrier()\n",
         EXITED,
-        ("rank 1 ended in mid-script", "rank 0 still waited at workers/{file}, line 11"),
+        ("rank 1 left by `os._exit`", "rank 0 was still waiting at workers/{file}, line 11"),
+    ),
+    Fault(
+        "os._exit(0) in every rank",
+        "os._exit(0)\n",
+        EXITED,
+        ("and {last} left by `os._exit`",),
+        rank=0,
+        never_said="still waiting",
+    ),
+    Fault(
+        "os._exit(0) while the others finish",
+        "if rank == 1:\n    os._exit(0)\n",
+        EXITED,
+        ("rank 1 left by `os._exit`",),
+        never_said="still waiting",
+    ),
+    Fault(
+        "os._exit(3) while the others compute",
+        "if rank == 1:\n    os._exit(3)\nwhile True:\n    pass\n",
+        EXITED,
+        ("rank 1 left by `os._exit`", "The exit status was 3"),
+        never_said="still waiting",
+    ),
+    Fault(
+        "os._exit(0) while the others compute",
+        "dist.all_reduce(tensor)  # here\nif rank == 1:\n    os._exit(0)\nwhile True:\n    pass\n",
+        EXITED,
+        ("rank 1 left by `os._exit`", "The last call was all_reduce #1"),
+        never_said="still waiting",
     ),
     Fault(
         "falls off the end without the others",
         "if rank != 1:\n    dist.all_reduce(tensor)\n",
         EXITED,
-        ("rank 1 came to the end of the script", "rank 0 still waited at workers/{file}, line 10"),
+        ("rank 1 reached the end", "rank 0 was still waiting at workers/{file}, line 10"),
     ),
     Fault(
         "SIGKILL",
@@ -112,7 +151,27 @@ FAULTS = [
         "SIGABRT",
         "if rank == 1:\n    os.abort()\ndist.barrier()\n",
         KILLED,
-        ("rank 1 was killed by SIGABRT",),
+        ("rank 1 was killed by SIGABRT", "tensors of the same size"),
+    ),
+    Fault(
+        "aborts after the last line, as torch 2.15 may",
+        "import atexit, glob\n"
+        "def abort():\n"
+        "    log = os.environ['COURSE_RUN_DIR'] + '/rank_*/events.jsonl'\n"
+        "    while not all('finished' in open(each).read() for each in glob.glob(log)):\n"
+        "        time.sleep(0.01)\n"
+        "    os.abort()\n"
+        "if rank == 1:\n    atexit.register(abort)\n",
+        KILLED,
+        ("rank 1 was killed by SIGABRT after the last line of the script", "init()"),
+        never_said="same size",
+    ),
+    Fault(
+        "a message to a rank that does not exist",
+        "if rank == 1:\n    dist.send(tensor, world)  # here\ndist.barrier()\n",
+        ("killed", "hung"),
+        ("rank 1 called send to rank {world}", "there is no rank {world}", "% world_size"),
+        waits=True,
     ),
     Fault(
         "out of memory",
@@ -128,14 +187,14 @@ FAULTS = [
         "a rank sleeps for ever",
         "if rank == 1:\n    time.sleep(1000)  # here\ndist.barrier()\n",
         HUNG,
-        ("rank 0 waits in barrier #1", "rank 1 never came to where the others wait"),
+        ("rank 0 waits in barrier #1", "rank 1 never got to where the others are waiting"),
         waits=True,
     ),
     Fault(
         "a rank is stopped",
         "if rank == 1:\n    os.kill(os.getpid(), signal.SIGSTOP)\ndist.barrier()\n",
         HUNG,
-        ("rank 1 was stopped by a signal", "rank 1 never came to where the others wait"),
+        ("rank 1 was stopped by a signal", "rank 1 never got to where the others are waiting"),
         waits=True,
     ),
     Fault(
@@ -159,7 +218,7 @@ FAULTS = [
         "for _ in range(3 + (rank != 1)):\n    dist.all_reduce(tensor)\n"
         "time.sleep(1000 if rank == 1 else 0)  # here\n",
         ("hung", "mismatch"),
-        ("rank 0 waits in all_reduce #4", "rank 1 never came"),
+        ("rank 0 waits in all_reduce #4", "rank 1 never got to"),
         waits=True,
     ),
     Fault(
@@ -184,6 +243,22 @@ FAULTS = [
         HUNG,
         ("rank 0 waits in send to rank 1", "rank 0 -> rank 1 -> rank 0", "isend and irecv"),
         rank=0,
+        waits=True,
+    ),
+    Fault(
+        "the work of an isend is dropped",
+        "large = torch.ones(1_000_000)\n"
+        "if rank == 0:\n"
+        "    time.sleep(0.5)\n    dist.recv(large, 1)\n"
+        "elif rank == 1:\n"
+        "    dist.isend(large, 0)  # here\n    dist.recv(large, 0)\n",
+        HUNG,
+        (
+            "the run hangs",
+            "rank 0 waits in recv from rank 1",
+            "rank 1 called isend to rank 0 (workers/{file}, line 14)",
+            "Was the work of every isend kept, and waited for?",
+        ),
         waits=True,
     ),
     Fault(
@@ -215,7 +290,7 @@ FAULTS = [
         "for batch in range(2 if rank == 1 else 3):\n"
         "    model(torch.ones(1, 2)).sum().backward()\n",
         EXITED,
-        ("rank 1 came to the end", "the same number of batches", "line 11"),
+        ("rank 1 reached the end", "the same number of batches", "line 11"),
         waits=True,  # with torch 2.11 nobody tells rank 0
     ),
     Fault(
@@ -225,7 +300,7 @@ FAULTS = [
         "dist.barrier()\n"
         "if dist.get_rank() != 1:\n    dist.all_reduce(torch.ones(4))\n",
         EXITED,
-        ("rank 1 came to the end of the script", "rank 0 still waited at workers/{file}, line 5"),
+        ("rank 1 reached the end", "rank 0 was still waiting at workers/{file}, line 5"),
         whole=True,
     ),
     Fault(
@@ -233,7 +308,7 @@ FAULTS = [
         OTHERS_WAIT + "import atexit\n"
         "if rank == 1:\n    atexit.register(os.abort)\nelse:\n    dist.all_reduce(tensor)\n",
         EXITED,
-        ("rank 1 came to the end", "rank 0 still waited at workers/{file}, line 17"),
+        ("rank 1 reached the end", "rank 0 was still waiting at workers/{file}, line 17"),
     ),
     Fault(
         "no process group",

@@ -1,0 +1,64 @@
+"""What counts as life: work of the ranks and of all that they start, and nothing else."""
+
+import os
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from course_utils.launcher import processes
+from tests.launch.fault import START
+from tests.waiting import wait_for
+
+COMPUTES = "end = time.monotonic() + 8\nwhile time.monotonic() < end:\n    sum(range(1000))\n"
+SLEEPS = "time.sleep(8)\n"
+IN_THE_RANK = START + "if rank == 1:\n    exec(WORK)\ndist.barrier()\n"
+IN_A_PROGRAM = (
+    START + "if rank == 1:\n"
+    "    subprocess.run([sys.executable, '-c', 'import time\\n' + WORK])\n"
+    "dist.barrier()\n"
+)
+IN_A_DATALOADER = (
+    START + "class Slow(torch.utils.data.Dataset):\n"
+    "    def __len__(self):\n        return 1\n"
+    "    def __getitem__(self, index):\n        exec(WORK)\n        return index\n"
+    "if rank == 1:\n    list(torch.utils.data.DataLoader(Slow(), num_workers=1))\n"
+    "dist.barrier()\n"
+)
+SCRIPTS = pytest.mark.parametrize("script", [IN_THE_RANK, IN_A_PROGRAM, IN_A_DATALOADER])
+
+
+@SCRIPTS
+def test_a_rank_lives_by_what_it_and_its_children_compute(worker, launch, script):
+    run = launch(worker("works.py", f"WORK = {COMPUTES!r}\n{script}"), stall=3, check=False)
+    assert run.ok, run.verdict
+
+
+@SCRIPTS
+def test_a_rank_whose_children_all_sleep_hangs(worker, launch, script):
+    run = launch(worker("sleeps.py", f"WORK = {SLEEPS!r}\n{script}"), stall=3, check=False)
+    assert run.verdict.kind == "hung"
+    assert run.verdict.rank == 1
+    assert "the run hangs: for 3 s" in run.verdict.text
+
+
+def test_a_process_that_has_got_the_pid_of_a_rank_is_left_alone(tmp_path):
+    command = [sys.executable, "-c", "import time; time.sleep(100)"]
+    other = subprocess.Popen(command, start_new_session=True)  # it leads a group, as a rank does
+    (tmp_path / "rank_0").mkdir()
+    written = tmp_path / "rank_0" / "pid"
+    started = psutil.Process(other.pid).create_time()
+    try:
+        written.write_text(f"{other.pid} 0 {started - 60}")  # a rank that ended a minute ago
+        assert not processes.rank_processes(tmp_path)
+        processes.dump_stacks(tmp_path)  # its signal would end a process without a handler
+        processes.kill_ranks(tmp_path)
+        os.kill(other.pid, 0)
+        assert other.poll() is None
+        written.write_text(f"{other.pid} 0 {started}")
+        processes.kill_ranks(tmp_path)
+        assert wait_for(lambda: other.poll() is not None, 5)
+    finally:
+        other.kill()
+        other.wait()
