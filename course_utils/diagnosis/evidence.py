@@ -1,14 +1,12 @@
 """What is known of each rank when a run has failed."""
 
-import math
 import re
 import signal
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
-from course_utils import paths
+from course_utils.diagnosis.calls import Call, Place, is_students, noted_calls
 from course_utils.runs import Rank, Run
 
 # What a rank says when another is gone: a consequence, never the cause.
@@ -17,82 +15,6 @@ CONSEQUENCE = re.compile(
     r"|remote process exited|failed to recv|store.*(timeout|closed)",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True)
-class Place:
-    """A line of the student's code."""
-
-    file: str
-    line: int
-
-    def __str__(self) -> str:
-        return f"workers/{Path(self.file).name}, line {self.line}"
-
-    def excerpt(self) -> list[str]:
-        """The line between its neighbours, numbered."""
-        try:
-            source = Path(self.file).read_text(errors="replace").splitlines()
-        except OSError:
-            return []
-        numbers = range(max(1, self.line - 1), min(len(source), self.line + 1) + 1)
-        return [f"  {'>' if n == self.line else ' '} {n:4d}  {source[n - 1]}" for n in numbers]
-
-
-@dataclass(frozen=True)
-class Call:
-    """A collective or a message that a rank began.
-
-    Attributes:
-        name: as `all_reduce`.
-        number: how many collectives of its group this rank had begun, this one included.
-        group: the group's name; '' is the default group.
-        shape: of the tensor, with its dtype, as `[3] torch.float32`; '' where ranks may differ.
-        peer: the other rank of a message, as `rank 1`, or 'any rank'; '' for a collective.
-        place: the student's line, or None.
-        state: `.` until the function comes back, then `=`, or `!` if it raised; what it started
-            may still be under way.
-    """
-
-    name: str
-    number: int
-    group: str
-    shape: str
-    peer: str
-    place: Place | None
-    state: str
-
-    def __str__(self) -> str:
-        if self.peer:
-            return f"{self.name} {'to' if self.sends else 'from'} {self.peer}"
-        return f"{self.name} #{self.number}" if self.number else self.name
-
-    @property
-    def sends(self) -> bool:
-        """Whether it is the sender's side of a message."""
-        return self.name.endswith("send")
-
-    @property
-    def peer_number(self) -> int:
-        """The other rank of a message; -1 for a collective, and where it is left open."""
-        number = self.peer.removeprefix("rank ")
-        return int(number) if number.isdigit() else -1
-
-    @property
-    def returned(self) -> bool:
-        """Whether the function came back."""
-        return self.state != "."
-
-    @property
-    def signature(self) -> tuple[str, int, str]:
-        """What must be the same on all ranks: the function, how many values, and their dtype."""
-        sizes, _, dtype = self.shape.rpartition(" ")
-        return self.name, math.prod(map(int, re.findall(r"\d+", sizes))), dtype
-
-    @property
-    def at(self) -> str:
-        """The call with its line."""
-        return f"{self} ({self.place})" if self.place else str(self)
 
 
 @dataclass(frozen=True)
@@ -132,7 +54,8 @@ class Witness:
         how: "finished", "exited" or "raised", as it recorded itself; None if it could not.
         error: the exception that ended it, or a thread of it.
         exit: the SystemExit that ended it.
-        calls: its last calls, oldest first; None if its script had not begun.
+        began: whether it came as far as its script.
+        calls: its last calls, oldest first.
         stack: the innermost line of the student's code when the run was stopped, or None.
         stopped: whether it was stopped by a signal, as SIGSTOP does.
         gone: whether it had ended before the run was stopped, without a record of how.
@@ -143,7 +66,8 @@ class Witness:
     how: str | None
     error: Error | None
     exit: Error | None
-    calls: tuple[Call, ...] | None
+    began: bool
+    calls: tuple[Call, ...]
     stack: Place | None
     stopped: bool
     gone: bool
@@ -185,7 +109,7 @@ class Witness:
     @property
     def left(self) -> bool:
         """Whether its process ended in the middle of the script, as `os._exit` does."""
-        if self.how or (self.exitcode and self.calls is None):  # it could not even begin
+        if self.how or (self.exitcode and not self.began):
             return False
         return self.gone if self.exitcode is None else self.exitcode >= 0
 
@@ -228,6 +152,15 @@ class Evidence:
         return [rank for rank in self.ranks if rank not in bad and not rank.went_well]
 
     @property
+    def culprits(self) -> list[Witness]:
+        """The ranks whose bad end is the cause; none where gloo aborted at the end of one.
+
+        That happens when a rank has finished and closes the connections others wait on.
+        """
+        only_aborted = all(rank.how == "finished" for rank in self.ended_badly)
+        return [] if self.left_waiting and only_aborted else self.ended_badly
+
+    @property
     def left_waiting(self) -> list[Witness]:
         """Those of them that waited for other ranks."""
         return [rank for rank in self.cut_short if rank.was_waiting]
@@ -239,7 +172,7 @@ class Evidence:
         Empty if all that is still noted agrees.
         """
         noted = [
-            {(call.group, call.number): call for call in rank.calls or () if call.number}
+            {(call.group, call.number): call for call in rank.calls if call.number}
             for rank in self.ranks
         ]
         for key in sorted(set.intersection(*map(set, noted)), key=lambda key: key[1]):
@@ -257,7 +190,8 @@ def _witness(rank: Rank, stopped: bool, gone: bool) -> Witness:
         how=end.get("how"),
         error=_error(raised) if raised else None,
         exit=_error(end | end["said"]) if "said" in end else None,
-        calls=tuple(noted_calls(rank)) if (rank.dir / "calls.txt").exists() else None,
+        began=(rank.dir / "calls.txt").exists(),
+        calls=tuple(noted_calls(rank)),
         stack=_innermost(rank.stack),
         stopped=stopped,
         gone=gone,
@@ -277,23 +211,6 @@ def _error(event: dict[str, Any]) -> Error:
     return Error(event["at"], text, message, places[-1] if places else None)
 
 
-def noted_calls(rank: Rank) -> list[Call]:
-    """The last calls of a rank, as worker/calls.py noted them, oldest first."""
-    try:
-        # A long path is cut, and that may be in the middle of a character.
-        noted = (rank.dir / "calls.txt").read_text("utf-8", errors="replace")
-    except FileNotFoundError:
-        return []
-    lines = [line.rstrip(" ").split("\t") for line in noted.splitlines()]
-    found = []
-    for fields in sorted((f for f in lines if len(f) == 9), key=lambda fields: int(fields[1])):
-        state, _, name, number, group, shape, peer, line, file = fields
-        place = Place(file, int(line)) if file else None
-        peer = "" if peer == "None" else f"rank {peer}" if peer.isdigit() else peer
-        found.append(Call(name, int(number), group, shape, peer, place, state))
-    return found
-
-
 def _innermost(dump: str) -> Place | None:
     """The innermost line of the student's code in the main thread of faulthandler's first dump."""
     main_thread = re.split(r"\n\n|\nThread |\nCurrent", dump.partition("Current thread")[2])[0]
@@ -301,8 +218,3 @@ def _innermost(dump: str) -> Place | None:
         if is_students(file):  # the innermost frame comes first in such a dump
             return Place(file, int(line))
     return None
-
-
-def is_students(file: str) -> bool:
-    """Whether a file lies in `workers/`."""
-    return Path(file).parent == paths.workers()

@@ -5,7 +5,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from course_utils import palette
-from course_utils.diagnosis.evidence import Place
+from course_utils.diagnosis.calls import Place
 from course_utils.display import text
 from course_utils.runs import Rank
 

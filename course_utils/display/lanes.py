@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 
 from course_utils import palette
-from course_utils.diagnosis.evidence import Call, noted_calls
+from course_utils.diagnosis.calls import Call, noted_calls
 from course_utils.display import text
 from course_utils.display.follow import Events, Tail
 from course_utils.runs import Rank

@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from course_utils.diagnosis.verdict import Verdict, judge
+from course_utils.diagnosis.judging import judge
+from course_utils.diagnosis.verdict import Verdict
 from course_utils.errors import LaunchError, Stopped
 from course_utils.launcher import client, processes
 from course_utils.launcher.activity import Activity

@@ -6,6 +6,7 @@ some microseconds.
 """
 
 import functools
+import inspect
 import mmap
 import sys
 import threading
@@ -19,27 +20,28 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
 SLOTS, WIDTH = 16, 1024  # calls that are kept, and bytes of each: the file's path is the last
-# Each function's place of the tensor whose shape all ranks should share, and of the peer's rank.
+# Each function's parameter with the tensor whose shape all ranks should share, where there is one.
 COLLECTIVES = {
-    "all_reduce": 0,
-    "broadcast": 0,
-    "reduce": 0,
-    "all_gather": 1,
-    "all_gather_into_tensor": 1,
-    "gather": 0,
-    "scatter": 0,
-    "reduce_scatter": 0,
-    "reduce_scatter_tensor": 1,
-    "all_to_all": None,
-    "all_to_all_single": None,
-    "barrier": None,
-    "all_gather_object": None,
-    "broadcast_object_list": None,
-    "gather_object": None,
-    "scatter_object_list": None,
-    "init_process_group": None,
+    "all_reduce": "tensor",
+    "broadcast": "tensor",
+    "reduce": "tensor",
+    "all_gather": "tensor",
+    "all_gather_into_tensor": "input_tensor",
+    "gather": "tensor",
+    "scatter": "tensor",
+    "reduce_scatter": "output",
+    "reduce_scatter_tensor": "input",
+    "all_to_all": "",
+    "all_to_all_single": "",
+    "barrier": "",
+    "all_gather_object": "",
+    "broadcast_object_list": "",
+    "gather_object": "",
+    "scatter_object_list": "",
+    "init_process_group": "",
 }
-POINT_TO_POINT = {"send": "dst", "recv": "src", "isend": "dst", "irecv": "src"}
+# Each function's parameter with the rank it sends to, or receives from.
+MESSAGES = {"send": "dst", "recv": "src", "isend": "dst", "irecv": "src"}
 
 
 class CallLog:
@@ -87,7 +89,7 @@ class CallLog:
 def watch(path: Path, students: list[str]) -> None:
     """Note down every later call of torch.distributed's functions in this process."""
     log, inside = CallLog(path, students), threading.local()
-    for name in (*COLLECTIVES, *POINT_TO_POINT):
+    for name in (*COLLECTIVES, *MESSAGES):
         noted = _noted(getattr(dist, name), name, log, inside)
         # Both names of the function: torch's own code, such as P2POp, compares them.
         setattr(dist, name, noted)
@@ -99,20 +101,18 @@ def _noted(function: Callable, name: str, log: CallLog, inside: threading.local)
 
     Nor is a call noted for a group this rank is not in: there torch only warns.
     """
-    position = COLLECTIVES.get(name, 0)
-    peer_name = POINT_TO_POINT.get(name)
+    parameters = list(inspect.signature(function).parameters)
+    tensor_name, side = COLLECTIVES.get(name, "tensor"), MESSAGES.get(name)
 
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
-        group = _group_of(arguments, named)
+        given = dict(zip(parameters, arguments, strict=False)) | named  # bind() takes 5 us
+        group = given.get("group")
         if getattr(inside, "call", False) or group is dist.GroupMember.NON_GROUP_MEMBER:
             return function(*arguments, **named)
-        tensor = peer = None
-        if position is not None:
-            tensor = arguments[position] if position < len(arguments) else _tensor_of(named)
-        if peer_name:
-            peer = _peer_of(peer_name, group, arguments, named)
-        slot = log.enter(name, "" if group is dist.group.WORLD else group.group_name, tensor, peer)
+        peer = _peer(given, side, group) if side else None
+        group_name = "" if group is dist.group.WORLD else getattr(group, "group_name", "")
+        slot = log.enter(name, group_name, given.get(tensor_name), peer)
         inside.call, state = True, b"!"
         try:
             result = function(*arguments, **named)
@@ -125,26 +125,8 @@ def _noted(function: Callable, name: str, log: CallLog, inside: threading.local)
     return call
 
 
-def _group_of(arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """The group of a call; torch's NON_GROUP_MEMBER where this rank is not in it."""
-    for each in (*arguments, named.get("group")):
-        # `is`: that is a plain -100 in torch, and a tensor among the arguments may equal it.
-        if isinstance(each, dist.ProcessGroup) or each is dist.GroupMember.NON_GROUP_MEMBER:
-            return each
-    return dist.group.WORLD
-
-
-def _peer_of(side: str, group: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def _peer(given: dict[str, Any], side: str, group: Any) -> Any:
     """The rank of the world a message goes to or comes from; "any rank" where it is left open."""
-    peer = arguments[1] if len(arguments) > 1 else named.get(side)
-    if peer is None and named.get(f"group_{side}") is not None:
-        return dist.get_global_rank(group, named[f"group_{side}"])
-    return "any rank" if peer is None else peer
-
-
-def _tensor_of(named: dict[str, Any]) -> Any:
-    """The tensor among named arguments whose shape the ranks share."""
-    for name in ("tensor", "input_tensor", "input", "output"):
-        if name in named:
-            return named[name]
-    return None
+    if given.get(side) is None and given.get(f"group_{side}") is not None:
+        return dist.get_global_rank(group or dist.group.WORLD, given[f"group_{side}"])
+    return "any rank" if given.get(side) is None else given[side]

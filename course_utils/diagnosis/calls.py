@@ -1,0 +1,107 @@
+"""The calls of torch.distributed that each rank noted down, and lines of the student's code."""
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from course_utils import paths
+from course_utils.runs import Rank
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of the student's code."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"workers/{Path(self.file).name}, line {self.line}"
+
+    def excerpt(self) -> list[str]:
+        """The line between its neighbours, numbered."""
+        try:
+            source = Path(self.file).read_text(errors="replace").splitlines()
+        except OSError:
+            return []
+        numbers = range(max(1, self.line - 1), min(len(source), self.line + 1) + 1)
+        return [f"  {'>' if n == self.line else ' '} {n:4d}  {source[n - 1]}" for n in numbers]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A collective or a message that a rank began.
+
+    Attributes:
+        name: as `all_reduce`.
+        number: how many collectives of its group this rank had begun, this one included.
+        group: the group's name; '' is the default group.
+        shape: of the tensor, with its dtype, as `[3] torch.float32`; '' where ranks may differ.
+        peer: the other rank of a message, as `rank 1`, or 'any rank'; '' for a collective.
+        place: the student's line, or None.
+        state: `.` until the function comes back, then `=`, or `!` if it raised; what it started
+            may still be under way.
+    """
+
+    name: str
+    number: int
+    group: str
+    shape: str
+    peer: str
+    place: Place | None
+    state: str
+
+    def __str__(self) -> str:
+        if self.peer:
+            return f"{self.name} {'to' if self.sends else 'from'} {self.peer}"
+        return f"{self.name} #{self.number}" if self.number else self.name
+
+    @property
+    def sends(self) -> bool:
+        """Whether it is the sender's side of a message."""
+        return self.name.endswith("send")
+
+    @property
+    def peer_number(self) -> int:
+        """The other rank of a message; -1 for a collective, and where it is left open."""
+        number = self.peer.removeprefix("rank ")
+        return int(number) if number.isdigit() else -1
+
+    @property
+    def returned(self) -> bool:
+        """Whether the function came back."""
+        return self.state != "."
+
+    @property
+    def signature(self) -> tuple[str, int, str]:
+        """What must be the same on all ranks: the function, how many values, and their dtype."""
+        sizes, _, dtype = self.shape.rpartition(" ")
+        return self.name, math.prod(map(int, re.findall(r"\d+", sizes))), dtype
+
+    @property
+    def at(self) -> str:
+        """The call with its line."""
+        return f"{self} ({self.place})" if self.place else str(self)
+
+
+def noted_calls(rank: Rank) -> list[Call]:
+    """The last calls of a rank, as worker/calls.py noted them, oldest first."""
+    try:
+        # A long path is cut, and that may be in the middle of a character.
+        noted = (rank.dir / "calls.txt").read_text("utf-8", errors="replace")
+    except FileNotFoundError:
+        return []
+    lines = [line.rstrip(" ").split("\t") for line in noted.splitlines()]
+    found = []
+    for fields in sorted((f for f in lines if len(f) == 9), key=lambda fields: int(fields[1])):
+        state, _, name, number, group, shape, peer, line, file = fields
+        place = Place(file, int(line)) if file else None
+        peer = "" if peer == "None" else f"rank {peer}" if peer.isdigit() else peer
+        found.append(Call(name, int(number), group, shape, peer, place, state))
+    return found
+
+
+def is_students(file: str) -> bool:
+    """Whether a file lies in `workers/`."""
+    return Path(file).parent == paths.workers()

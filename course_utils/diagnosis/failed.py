@@ -1,0 +1,192 @@
+"""The rules for ranks that failed: they raised, crashed, left, or called something else."""
+
+import re
+import signal
+import textwrap
+from collections import defaultdict
+
+from course_utils.diagnosis.calls import Place
+from course_utils.diagnosis.evidence import Evidence, Witness
+from course_utils.diagnosis.verdict import (
+    Verdict,
+    excerpt,
+    log_of,
+    names,
+    quoted,
+    verdict,
+    who_waited,
+)
+
+# What to try, for errors whose own words do not say it.
+HINTS = {
+    r"process group has not been initialized": "Start it first: from course_utils.worker import "
+    "init; init()",
+    r"only supported with GPUs, no GPUs|requires at least one CUDA|no NVIDIA driver": "NCCL needs "
+    'a GPU for each rank. Without GPUs use gloo: dist.init_process_group("gloo"), or init(), '
+    "which chooses.",
+    r"enforce fail.*rank <|rank.*(less than|out of range|exceed).*world|invalid rank": "torchrun "
+    "gives each rank its number and the world size: leave rank= and world_size= out.",
+    r"did not receive grad|prior iteration": "A parameter that took no part in the loss never "
+    "becomes ready. Use it, freeze it, or wrap with DDP(..., find_unused_parameters=True).",
+    r"EOFError|EOF when reading": "A rank has no terminal to read from: pass what it needs as "
+    "an argument.",
+    r"can't allocate memory|MemoryError|out of memory": "There is not enough memory: try a "
+    "smaller batch or model, or fewer ranks.",
+    r"No module named": "Is it installed, or is it a worker file whose cell was not run?",
+}
+SIGNALS = {
+    signal.SIGKILL: "Somebody killed it, or the system did because memory ran out.",
+    signal.SIGSEGV: "Native code crashed; its stack is in the log.",
+    signal.SIGABRT: "Native code gave up. With gloo: do all ranks pass tensors of the same size?",
+}
+
+
+def called_differently(evidence: Evidence) -> Verdict | None:
+    """The ranks did not make the same collective call, and nothing failed anywhere else."""
+    unlike = evidence.differing
+    places = [call.place for _, call in unlike]
+    if not unlike or any(rank.error.place not in places for rank in evidence.raised):
+        return None
+    groups = defaultdict(list)
+    for rank, call in unlike:
+        groups[call.name, call.shape, call.place].append((rank, call))
+    # The odd one out first; where all are equal in number, not the group of rank 0.
+    by_size = sorted(groups.values(), key=lambda group: (len(group), -group[0][0].number))
+    same_name = len({call.name for _, call in unlike}) == 1
+    what = "tensors that differ" if same_name else "different functions"
+    lines = [f"the ranks called collective #{unlike[0][1].number} with {what}"]
+    for group in by_size:
+        call = group[0][1]
+        shape = f" of {call.shape}" if call.shape else ""
+        lines.append(f"  {names([rank for rank, _ in group])}: {call.name}{shape} ({call.place})")
+    lines.append("  All ranks must make the same calls in the same order, with the same sizes.")
+    blamed, call = by_size[0][0]
+    return verdict("mismatch", lines, blamed, call.place)
+
+
+def raised(evidence: Evidence) -> Verdict | None:
+    """A rank raised an exception of its own."""
+    return _first_error(evidence, evidence.raised) if evidence.raised else None
+
+
+def _first_error(evidence: Evidence, raised: list[Witness]) -> Verdict:
+    """The first of the ranks that raised, its line, and who raised the same or something else."""
+    first = min(raised, key=lambda rank: rank.error.at).error
+    same = [rank for rank in raised if rank.error.kind == first.kind]
+    error, place = same[0].error, same[0].error.place
+    said = error.text.strip().replace("\n", "\n  ")
+    lines = [f"{names(same)} raised {said}", *quoted(place)]
+    for rank in raised:
+        if rank not in same:
+            at = f" ({rank.error.place})" if rank.error.place else ""
+            lines.append(f"  After that rank {rank.number} raised {rank.error.text}{at}")
+    lines += [f"  {hint}" for pattern, hint in HINTS.items() if re.search(pattern, first.text)]
+    if len(raised) < len(evidence.ranks):
+        lines.append("  The other ranks were ended because of it.")
+    whose = "Its full traceback" if len(same) == 1 else f"The traceback of rank {same[0].number}"
+    lines.append(f"  {whose}: {log_of(evidence, same[0])}")
+    return verdict("raised", lines, same[0], place)
+
+
+def no_such_rank(evidence: Evidence) -> Verdict | None:
+    """A rank named another that does not exist: gloo then crashes, or waits forever."""
+    calls = [(rank, call) for rank in evidence.ranks for call in rank.calls]
+    beyond = [(rank, call) for rank, call in calls if call.peer_number >= evidence.world_size]
+    if not beyond or all(rank.went_well for rank in evidence.ranks):
+        return None
+    rank, call = beyond[0]
+    lines = [
+        f"rank {rank.number} called {call.at}, but there is no {call.peer}",
+        *excerpt(call.place),
+        f"  The last rank is {evidence.world_size - 1}. gloo does not check this number: it "
+        "crashes, or waits forever.",
+        "  Is a `% world_size` missing, or should this rank leave the message out?",
+    ]
+    return verdict("killed" if evidence.ended_badly else "hung", lines, rank, call.place)
+
+
+def aborted_at_exit(evidence: Evidence) -> Verdict | None:
+    """All ranks had finished the script; one aborted while its Python shut down."""
+    aborted = [
+        rank
+        for rank in evidence.ended_badly
+        if rank.exitcode == -signal.SIGABRT and rank.how == "finished"
+    ]
+    if not aborted or evidence.left_waiting:
+        return None
+    lines = [
+        f"{names(aborted)} {_was(aborted)} killed by SIGABRT after the last line of the script",
+        "  The script did all its work. torch 2.15 sometimes aborts while Python shuts down after",
+        '  training with its own DDP: "terminate called without an active exception".',
+        "  Start the process group with init() from course_utils.worker, which avoids it.",
+        f"  Its last output: {log_of(evidence, aborted[0])}",
+    ]
+    return verdict("killed", lines, aborted[0], None)
+
+
+def killed_by_signal(evidence: Evidence) -> Verdict | None:
+    """A signal ended a rank."""
+    killed = [rank for rank in evidence.culprits if (rank.exitcode or 0) < 0]
+    if not killed:
+        return None
+    number = signal.Signals(-killed[0].exitcode)
+    same = [rank for rank in killed if rank.exitcode == -number]
+    lines = [f"{names(same)} {_was(same)} killed by {number.name}"]
+    lines += [f"  {SIGNALS[number]}"] if number in SIGNALS else []
+    call = same[0].last_call
+    return _ended("killed", lines, evidence, same[0], call and call.place)
+
+
+def left_by_os_exit(evidence: Evidence) -> Verdict | None:
+    """The process of a rank ended in the middle of the script."""
+    left = [rank for rank in evidence.culprits if rank.left]
+    if not left:
+        return None
+    code, call = left[0].exitcode, left[0].last_call
+    lines = [f"{names(left)} left by `os._exit`, before the end of the script"]
+    lines += [f"  The exit status was {code}."] if code else []
+    lines += [f"  The last call was {call.at}."] if call else []
+    lines.append("  os._exit ends the process at once, and tells the other ranks nothing.")
+    return _ended("exited", lines, evidence, left[0], call and call.place)
+
+
+def exited(evidence: Evidence) -> Verdict | None:
+    """A rank ended with an exit status, as `sys.exit(3)` does."""
+    if not evidence.culprits:
+        return None
+    code, exit = evidence.culprits[0].exitcode, evidence.culprits[0].exit
+    same = [rank for rank in evidence.culprits if rank.exitcode == code]
+    lines = [f"{names(same)} ended with exit status {code}"]
+    if exit and exit.message not in ("", str(code)):
+        lines[0] += f": {exit.message}"
+    place = exit.place if exit else None
+    return _ended("exited", [*lines, *quoted(place)], evidence, same[0], place)
+
+
+def _ended(
+    kind: str, lines: list[str], evidence: Evidence, blamed: Witness, place: Place | None
+) -> Verdict:
+    """The verdict on a rank that ended without an exception, with those that it left alone."""
+    log = f"  Its last output: {log_of(evidence, blamed)}"
+    return verdict(kind, [*lines, *who_waited(evidence.cut_short), log], blamed, place)
+
+
+def lost_connection(evidence: Evidence) -> Verdict | None:
+    """Ranks lost the connection to others, and no rank of this machine is to blame."""
+    lost = [rank for rank in evidence.ranks if rank.error]
+    return _first_error(evidence, lost) if lost else None
+
+
+def not_run(evidence: Evidence) -> Verdict | None:
+    """Torchrun itself failed: the exception first, for a page may show no more; then the rest."""
+    if not evidence.launcher_error:
+        return None
+    error = evidence.launcher_error.strip()
+    last_traceback = error.rpartition("Traceback (most recent call last):\n")[2]
+    exception = re.search(r"^\S.*", last_traceback, re.MULTILINE)[0]  # all before it is indented
+    rest = "" if exception == error else "\n" + textwrap.indent(error, "  ")
+    return Verdict("launcher", f"torchrun could not run the script: {exception}{rest}")
+
+
+def _was(ranks: list[Witness]) -> str:
+    return "was" if len(ranks) == 1 else "were"

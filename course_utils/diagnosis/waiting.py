@@ -1,0 +1,115 @@
+"""The rules for runs that stand still: which rank waits for which, and for what."""
+
+import itertools
+from collections import defaultdict
+
+from course_utils.diagnosis.calls import Call
+from course_utils.diagnosis.evidence import Evidence, Witness
+from course_utils.diagnosis.verdict import Verdict, excerpt, names, quoted, verdict, who_waited
+
+
+def left_early(evidence: Evidence) -> Verdict | None:
+    """Some ranks came to their end while others waited for them."""
+    early = [rank for rank in evidence.ranks if rank.went_well]
+    others = [rank for rank in evidence.ranks if not rank.went_well]
+    if evidence.over:
+        applies = early and others and not _cycle(others)
+    else:  # the others lost their connection, or gloo aborted at the exit of those that left
+        applies = early and (evidence.ended_badly or any(rank.error for rank in others))
+    if not applies:
+        return None
+    how = "reached the end of the script" if early[0].how == "finished" else "ended"
+    them = "it" if len(early) == 1 else "them"
+    waited = any(rank.was_waiting for rank in others)
+    still = f"waiting for {them}" if waited else "at work"
+    lines = [f"{names(early)} {how} while other ranks were still {still}"]
+    lines += [f"  {evidence.over}"] if evidence.over else []
+    lines += quoted(early[0].exit.place) if early[0].exit else []
+    lines += who_waited(others)
+    if dropped := _dropped_message(evidence.ranks):
+        lines += _ask_for_work(*dropped)
+    else:
+        lines.append("  Do all ranks have the same number of batches, and make the same calls?")
+    return verdict("exited", lines, early[0], others[0].place)
+
+
+def hung(evidence: Evidence) -> Verdict | None:
+    """The launcher stopped the run: who waits where, and for whom."""
+    if not evidence.over:
+        return None
+    waiting = [rank for rank in evidence.ranks if rank.waits_in and not rank.how]
+    absent = [rank for rank in evidence.ranks if not rank.waits_in and not rank.how]
+    lines = [evidence.over]
+    lines += [f"  rank {rank.number} {_doing(rank)}" for rank in evidence.ranks]
+    blamed = place = None
+    if dropped := _dropped_message(evidence.ranks):
+        blamed, place = dropped[0], dropped[1].place
+        lines += _ask_for_work(*dropped)
+    elif circle := _cycle(waiting):
+        blamed = circle[0]
+        path = " -> ".join(f"rank {rank.number}" for rank in [*circle, blamed])
+        lines.append(f"  Each waits for the next: {path}")
+        lines.append("  Let one of them receive first, or use isend and irecv.")
+    elif len({(r.waits_in.name, r.waits_in.number, r.waits_in.peer) for r in waiting}) > 1:
+        blamed = _odd_one_out(waiting)
+        lines.append("  They do not wait for the same call, so none of them can return.")
+    elif absent:
+        awaited = {rank.waits_in.peer for rank in waiting}
+        blamed = next((rank for rank in absent if f"rank {rank.number}" in awaited), absent[0])
+        if waiting:
+            lines.append(f"  {names(absent)} never got to where the others are waiting.")
+    place = place or (blamed and blamed.place)
+    lines += excerpt(place)
+    lines.append("  If the ranks only need more time, give them some: timeout=..., stall=...")
+    return verdict("hung", lines, blamed, place)
+
+
+def _ask_for_work(sender: Witness, call: Call) -> list[str]:
+    """What to ask when the message of an `isend` has not arrived."""
+    return [
+        f"  rank {sender.number} called {call.at}, and its message has not arrived.",
+        "  Was the work of every isend kept, and waited for? work = dist.isend(...), then "
+        "work.wait(): a message is lost when its work is dropped.",
+    ]
+
+
+def _doing(rank: Witness) -> str:
+    """Where a rank is, in words."""
+    if rank.how:
+        return "had ended"
+    if rank.stopped:
+        return "was stopped by a signal (SIGSTOP)" + (f" at {rank.stack}" if rank.stack else "")
+    if rank.waits_in:
+        return f"waits in {rank.waits_in.at}"
+    return f"is at {rank.stack}" if rank.stack else "has not come to a line of the script"
+
+
+def _cycle(waiting: list[Witness]) -> list[Witness]:
+    """Ranks that wait for each other's messages: each for the next, the last for the first."""
+    by_name = {f"rank {rank.number}": rank for rank in waiting if rank.waits_in}
+    for start in by_name.values():
+        path = [start]
+        while (following := by_name.get(path[-1].waits_in.peer)) not in (None, *path):
+            path.append(following)
+        if following is start:
+            return path
+    return []
+
+
+def _odd_one_out(waiting: list[Witness]) -> Witness:
+    """The rank whose call the fewest others wait in; of several the one that is furthest behind."""
+    groups = defaultdict(list)
+    for rank in waiting:
+        groups[rank.waits_in.name, rank.waits_in.number].append(rank)
+    return min(groups.values(), key=lambda group: (len(group), group[0].waits_in.number))[0]
+
+
+def _dropped_message(ranks: list[Witness]) -> tuple[Witness, Call] | None:
+    """The rank that began to send a message for which another still waits, and its `isend`."""
+    for receiver, sender in itertools.permutations(ranks, 2):
+        sent = [c for c in sender.calls if c.sends and c.peer_number == receiver.number]
+        received = [c for c in receiver.calls if not c.sends and c.peer_number == sender.number]
+        still_waits = received and not receiver.how and received[-1] is receiver.last_call
+        if still_waits and len(sent) >= len(received) and sent[-1].name == "isend":
+            return sender, sent[-1]
+    return None
