@@ -12,6 +12,14 @@ import tempfile
 from course_utils.launcher.client import close_kept_agent
 
 
+def pytest_addoption(parser):
+    """Options for what takes too long to run every time."""
+    parser.addoption("--run-all", action="store_true", help="run every notebook in the browser")
+    parser.addoption(
+        "--all-workers", action="store_true", help="start every worker file by hand, not a sample"
+    )
+
+
 def pytest_configure(config):
     """Keep worker files and run folders of this session apart from the user's."""
     config.course_home = tempfile.mkdtemp(prefix="course-")

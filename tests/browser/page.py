@@ -36,6 +36,13 @@ TOO_WIDE = """() => [...document.querySelectorAll(
     "html, .jp-WindowedPanel-outer, .jp-OutputArea-output, .jp-MarkdownOutput"
 )].filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.outerHTML.slice(0, 300))
 """
+# Formulas that MathJax could not read, and pictures that could not be loaded.
+NOT_SHOWN = """() => [
+    ...document.querySelectorAll(".jp-Notebook mjx-merror"),
+    ...[...document.querySelectorAll(".jp-Notebook img")].filter(each => !each.naturalWidth)
+].map(each => each.outerHTML.slice(0, 300))
+"""
+ALL_CELLS_ARE_DRAWN = f"() => {PANEL}.content.widgets.every(each => each.node.isConnected)"
 
 
 class Page:
@@ -158,6 +165,12 @@ class Page:
             return run !== null;
         }"""
         return self.tab.evaluate(script)
+
+    def shown_badly(self) -> list[str]:
+        """What does not fit the page's width or could not be drawn, in the whole notebook."""
+        # JupyterLab draws the cells that are out of sight one by one, when it has nothing to do.
+        self.wait_until(lambda: self.tab.evaluate(ALL_CELLS_ARE_DRAWN), 4 * PATIENCE)
+        return self.too_wide() + self.tab.evaluate(NOT_SHOWN)
 
     def too_wide(self) -> list[str]:
         """What does not fit the page's width."""
