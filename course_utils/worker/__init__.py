@@ -39,20 +39,26 @@ def device() -> "torch.device":
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
 
 
-def init() -> None:
+def init(*, ranks: int | None = None, at_least: int = 1) -> None:
     """Start the process group on the back end this machine has; it ends when the script ends.
 
     NCCL where every rank has a GPU of its own, gloo otherwise. It returns when all ranks are
     connected: one that ends at once would else leave another in the middle of connecting.
 
+    Args:
+        ranks: the only number of ranks that the script can run on; None for any.
+        at_least: the smallest number of ranks that the script can run on.
+
     Raises:
         RuntimeError: the script was not started by torchrun.
+        SystemExit: it was started on another number of ranks; one sentence says which it needs.
     """
     if "RANK" not in os.environ:
         raise RuntimeError(
             "init() found no RANK in the environment: start this file with "
             f"torchrun --standalone --nproc-per-node 2 {sys.argv[0]}"
         )
+    _refuse_another_number(ranks, at_least)
     import torch
     import torch.distributed as dist
 
@@ -66,6 +72,19 @@ def init() -> None:
     dist.group.WORLD.barrier().wait()
     atexit.register(_end_process_group)
     _emit("group", {"backend": backend, "device": place.type})
+
+
+def _refuse_another_number(ranks: int | None, at_least: int) -> None:
+    """Leave with one sentence where this run has too few ranks, or not the right number."""
+    started = int(os.environ["WORLD_SIZE"])
+    needed = at_least if ranks is None else ranks
+    if started < at_least or ranks not in (None, started):
+        only = "at least " if ranks is None else ""
+        plural = "rank" if needed == 1 else "ranks"
+        raise SystemExit(
+            f"{os.path.basename(sys.argv[0])} needs {only}{needed} {plural}, not {started}: "
+            f"torchrun --standalone --nproc-per-node {needed} {sys.argv[0]}"
+        )
 
 
 def _end_process_group() -> None:

@@ -1,0 +1,85 @@
+"""Worker files started by hand, with torchrun: with the right number of ranks, and with another."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from course_utils import paths
+from course_utils.notebook import cells
+from tests.launch.worker_files import Start, starts
+
+DEADLINE = 240  # seconds, on loaded cores
+SAMPLE = ["prove_ranks.py", "prove_versions.py", "sum_the_shards.py", "prove_ddp.py"]
+
+
+def pytest_generate_tests(metafunc):
+    """Try the sample, or every file that a notebook starts and expects to come to its end."""
+    found = starts()
+    chosen = found if metafunc.config.getoption("all_workers") else SAMPLE
+    files = [name for name in chosen if not found[name].fails]
+    metafunc.parametrize("start", [found[name] for name in files], ids=files)
+
+
+@pytest.fixture
+def by_hand(tmp_path):
+    """Start a file with plain torchrun; give the exit status and what each rank wrote to stderr."""
+
+    def run(start: Start, nproc: int) -> tuple[int, list[str]]:
+        path = cells.script_path(start.file)
+        words = f"--standalone --nproc-per-node {nproc} --redirects 3 --log-dir {tmp_path}"
+        environ = os.environ | {"PYTHONPATH": str(paths.ROOT), "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(
+            [sys.executable, "-m", "torch.distributed.run", *words.split(), path, *start.arguments],
+            cwd=tmp_path,
+            env=environ,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=DEADLINE,
+        )
+        logs = sorted(tmp_path.glob("*/attempt_0/*/stderr.log"))
+        return done.returncode, [log.read_text(errors="replace") for log in logs]
+
+    return run
+
+
+@pytest.mark.timeout(DEADLINE + 30)
+def test_a_worker_file_runs_on_the_ranks_its_notebook_gives_it(by_hand, start):
+    status, stderr = by_hand(start, start.nproc)
+    assert status == 0, stderr
+
+
+@pytest.mark.timeout(DEADLINE + 30)
+def test_on_another_number_it_runs_or_says_how_many_ranks_it_needs(by_hand, start):
+    status, stderr = by_hand(start, 1 if start.nproc > 2 else start.nproc + 1)
+    said = [line for text in stderr for line in text.splitlines() if re.search(r"\branks?\b", line)]
+    assert not any("Traceback" in text for text in stderr), stderr
+    assert status == 0 or said, stderr
+
+
+NEEDS = """
+from course_utils.worker import init
+init({needs})
+"""
+
+
+@pytest.mark.parametrize(
+    ("needs", "nproc", "said"),
+    [
+        ("ranks=3", 2, "needs.py needs 3 ranks, not 2: torchrun --standalone --nproc-per-node 3 "),
+        ("ranks=1", 2, "needs.py needs 1 rank, not 2: "),
+        ("at_least=3", 2, "needs.py needs at least 3 ranks, not 2: "),
+        ("ranks=2", 2, ""),
+        ("at_least=2", 3, ""),
+    ],
+)
+def test_init_says_in_one_sentence_how_many_ranks_a_script_needs(
+    worker, launch, needs, nproc, said
+):
+    run = launch(worker("needs.py", NEEDS.format(needs=needs)), nproc=nproc, check=False)
+    assert run.ok == (not said)
+    if said:
+        assert any(rank.stderr.startswith(said) for rank in run.ranks)
+        assert not any("Traceback" in rank.stderr for rank in run.ranks)
