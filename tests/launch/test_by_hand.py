@@ -8,55 +8,62 @@ import sys
 import pytest
 
 from course_utils import paths
-from course_utils.notebook import cells
+from course_utils.notebook import files
 from tests.launch.worker_files import Start, starts
 
-DEADLINE = 240  # seconds, on loaded cores
-SAMPLE = ["prove_ranks.py", "prove_versions.py", "sum_the_shards.py", "prove_ddp.py"]
+DEADLINE = 120  # seconds, on loaded cores
+SAMPLE = ["sum_the_shards.py", "prove_ddp.py"]
+NOT_YET = SAMPLE  # their cells do not say it yet: take a name out when its test passes
 
 
 def pytest_generate_tests(metafunc):
     """Try the sample, or every file that a notebook starts and expects to come to its end."""
-    found = starts()
-    chosen = found if metafunc.config.getoption("all_workers") else SAMPLE
-    files = [name for name in chosen if not found[name].fails]
-    metafunc.parametrize("start", [found[name] for name in files], ids=files)
+    if "start" in metafunc.fixturenames:
+        found = starts()
+        chosen = found if metafunc.config.getoption("all_workers") else SAMPLE
+        files = [name for name in chosen if not found[name].fails]
+        metafunc.parametrize("start", [found[name] for name in files], ids=files)
 
 
 @pytest.fixture
 def by_hand(tmp_path):
-    """Start a file with plain torchrun; give the exit status and what each rank wrote to stderr."""
+    """Start a file with plain torchrun; give the exit status and what the ranks wrote to stderr."""
 
-    def run(start: Start, nproc: int) -> tuple[int, list[str]]:
-        path = cells.script_path(start.file)
+    def run(start: Start, nproc: int) -> tuple[int | None, str]:
         words = f"--standalone --nproc-per-node {nproc} --redirects 3 --log-dir {tmp_path}"
-        environ = os.environ | {"PYTHONPATH": str(paths.ROOT), "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(
-            [sys.executable, "-m", "torch.distributed.run", *words.split(), path, *start.arguments],
+        script = [files.script_path(start.file), *start.arguments]
+        torchrun = subprocess.Popen(
+            [sys.executable, "-m", "torch.distributed.run", *words.split(), *script],
             cwd=tmp_path,
-            env=environ,
+            env=os.environ | {"PYTHONPATH": str(paths.ROOT), "OMP_NUM_THREADS": "1"},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            timeout=DEADLINE,
         )
+        status = None
+        try:
+            status = torchrun.wait(DEADLINE)
+        except subprocess.TimeoutExpired:
+            torchrun.terminate()  # it ends its ranks then
+            torchrun.wait(DEADLINE)
         logs = sorted(tmp_path.glob("*/attempt_0/*/stderr.log"))
-        return done.returncode, [log.read_text(errors="replace") for log in logs]
+        return status, "".join(log.read_text(errors="replace") for log in logs)
 
     return run
 
 
-@pytest.mark.timeout(DEADLINE + 30)
+@pytest.mark.timeout(2 * DEADLINE + 30)
 def test_a_worker_file_runs_on_the_ranks_its_notebook_gives_it(by_hand, start):
     status, stderr = by_hand(start, start.nproc)
     assert status == 0, stderr
 
 
-@pytest.mark.timeout(DEADLINE + 30)
-def test_on_another_number_it_runs_or_says_how_many_ranks_it_needs(by_hand, start):
+@pytest.mark.timeout(2 * DEADLINE + 30)
+def test_on_another_number_it_runs_or_says_how_many_ranks_it_needs(request, by_hand, start):
+    if start.file in NOT_YET:
+        request.applymarker(pytest.mark.xfail(strict=True, reason="the cell does not say it yet"))
     status, stderr = by_hand(start, 1 if start.nproc > 2 else start.nproc + 1)
-    said = [line for text in stderr for line in text.splitlines() if re.search(r"\branks?\b", line)]
-    assert not any("Traceback" in text for text in stderr), stderr
-    assert status == 0 or said, stderr
+    assert "Traceback" not in stderr
+    assert status == 0 or re.search(r"needs (at least )?\d+ ranks?, not \d+", stderr), stderr
 
 
 NEEDS = """
