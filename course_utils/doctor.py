@@ -94,8 +94,8 @@ def examine() -> Iterator[Finding]:
     """All findings, in the order in which they are printed."""
     missing = [name for name in NEEDED if not importlib.util.find_spec(name)]
     yield Finding("ok", "Python", f"{platform.python_version()}, {sys.executable}")
-    found, setup = f"{sys.prefix}", "./run.sh setup, or set COURSE_PYTHON to a Python that has all"
-    found += f" has no {', '.join(missing)}" if missing else ""
+    setup = "./run.sh setup, or set COURSE_PYTHON to a Python that has all of them"
+    found = f"{sys.prefix} has no {', '.join(missing)}" if missing else sys.prefix
     yield judge("environment", found, (bool(missing), "problem", setup))
     if "torch" not in missing:
         yield from torch_and_gpus(ask_torch(), driver_gpus())
@@ -122,10 +122,8 @@ def ask_torch() -> dict:
 
 def driver_gpus() -> int:
     """How many GPUs NVIDIA's driver lists."""
-    command = ["nvidia-smi", "-L"]
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-        return len(done.stdout.splitlines())
+        return len(subprocess.check_output(["nvidia-smi", "-L"], timeout=60).splitlines())
     return 0
 
 

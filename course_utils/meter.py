@@ -1,8 +1,8 @@
 """Counts what one rank sends and receives: collectives, messages and bytes.
 
-Every call of `torch.distributed` passes through PyTorch's dispatcher, those too that DDP, FSDP
-and DTensor make from C++. A dispatch mode sees them there; it slows down every operation of the
-block, so what is counted should not be timed.
+Every call of `torch.distributed` passes through PyTorch's dispatcher, including the calls that DDP,
+FSDP and DTensor make from C++. A dispatch mode sees them there. It slows down every operation of
+the block, so don't time what you count.
 """
 
 import math
@@ -24,8 +24,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 __all__ = ["Call", "Moved", "Wire", "meter"]
 
-# Operators of the dispatcher by the name of the collective. Of all arguments, the one named holds
-# S: the whole of what is combined, or for the others what one rank contributes.
+# The dispatcher's operators, with the name of the collective and the argument that holds S: all of
+# the data that is combined, or the part that one rank contributes.
 OPERATORS = {
     "allreduce_": ("all_reduce", "tensors"),
     "allreduce_coalesced_": ("all_reduce", "tensors"),
@@ -82,8 +82,8 @@ class Call(NamedTuple):
             all_to_all, send, recv) or of one rank's part (all_gather, gather, scatter).
         dtype: of the tensor; None for a barrier.
         world: number of ranks of its group.
-        sent: bytes that this rank has to send.
-        received: bytes that it has to receive.
+        sent: bytes that this rank must send.
+        received: bytes that it must receive.
     """
 
     name: str
@@ -105,16 +105,16 @@ class Wire(NamedTuple):
 class Moved:
     """What one rank moved inside a `meter()` block.
 
-    A message counts as what it is. A collective counts as what each rank must move at least, by
-    the factors of nccl-tests (doc/PERFORMANCE.md): 2(N-1)/N S for an all-reduce, (N-1)/N of all
-    data for all-gather, reduce-scatter and all-to-all (of equal parts), and S for broadcast and
-    reduce along a chain of ranks. What the back end really did is in `wire`.
+    A message counts with its own size. A collective counts with the bytes that each rank must move
+    at least, by the factors of nccl-tests (doc/PERFORMANCE.md): 2(N-1)/N S for an all-reduce,
+    (N-1)/N of all data for all-gather, reduce-scatter and all-to-all (of equal parts), and S for
+    broadcast and reduce along a chain of ranks. `wire` has what the back end really did.
 
     Attributes:
         calls: in the order in which they began.
-        wire: bytes on the wire, framing included; None where the kernel does not tell, or where
-            the default process group uses another back end than gloo, be it for one device only:
-            under "cpu:gloo,cuda:nccl" what is on a GPU need not pass a TCP socket.
+        wire: bytes on the wire, framing included. None if the kernel does not count them, or if
+            the default process group uses another back end than gloo for any device: under
+            "cpu:gloo,cuda:nccl" data on a GPU may bypass the TCP sockets.
     """
 
     calls: list[Call] = field(default_factory=list)
@@ -145,8 +145,8 @@ class Moved:
 def meter() -> Iterator[Moved]:
     """Count what this rank moves inside the block.
 
-    `wire` counts all that passes the sockets meanwhile: put a barrier before the block, one at its
-    end where another rank may run ahead, and one after it where another may close its sockets.
+    `wire` counts everything that passes the sockets. So put a barrier before the block, one at its
+    end if another rank may run ahead, and one after it if another rank may close its sockets.
 
     Yields:
         the counts; `wire` is filled in when the block ends.
@@ -234,10 +234,10 @@ def wire_bytes(drain: bool = False) -> Wire | None:
     """Bytes that this process's open TCP sockets have sent and received since they were opened.
 
     Args:
-        drain: wait for what is handed to the kernel and not yet sent, a second at most.
+        drain: first wait, at most a second, until the kernel has sent what it was given.
 
     Returns:
-        None where the kernel does not tell (it does on Linux, from 4.19).
+        None if the kernel does not count them (Linux does, from 4.19).
     """
     if sys.platform != "linux":
         return None
@@ -296,4 +296,4 @@ def _flat(tensors: Any) -> list[torch.Tensor]:
     """All tensors of a tensor, a list, or a list of lists."""
     if isinstance(tensors, torch.Tensor):
         return [tensors]
-    return [tensor for each in tensors for tensor in _flat(each)]
+    return [tensor for part in tensors for tensor in _flat(part)]
