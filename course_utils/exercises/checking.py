@@ -1,7 +1,8 @@
 """Exercises: `check("04.1")` says whether an answer is right, and if not, what to look at.
 
 An exercise is a function that raises `Wrong` at the first wrong value and returns what it proved.
-The modules of `course_utils.exercises` hold them, one module a notebook.
+The modules of `course_utils.exercises` hold them, one module per notebook. `check` says one of
+three states: *to do*, *passed* with what was proven, or *not yet* with what to look at.
 """
 
 import html
@@ -11,26 +12,25 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from course_utils.diagnosis import evidence
 from course_utils.display import cards, page
+from course_utils.display.text import capped
 from course_utils.errors import InputError
+from course_utils.exercises import calls, refusals
+from course_utils.exercises.compare import Wrong, count
 from course_utils.launcher import launch_path
 from course_utils.launcher.options import Options
 from course_utils.notebook import answers, cells, files
+from course_utils.runs import Run
 
 EXERCISES = Path(__file__).resolve().parent
-COLOURS = {"to do": cards.OPEN, "passed": cards.GOOD, "failed": cards.BAD}
-MARKS = {"to do": "○", "passed": "✓", "failed": "✗"}
+COLOURS = {"to do": cards.OPEN, "passed": cards.GOOD, "not yet": cards.BAD}
+MARKS = {"to do": "○", "passed": "✓", "not yet": "✗"}
+MOST_PRINTED = 8  # lines of what an answer printed that are shown
+# Lines of a verdict that speak of a run the student did not launch.
+NOT_THEIRS = (".dir / ", "timeout=")
 _registered: dict[str, "Exercise"] = {}
 _states: dict[str, str] = {}  # by number, what `check` found last in this process
-
-
-class Wrong(Exception):
-    """An answer that is not right: the smallest failing case, and a question that leads on."""
-
-    def __init__(self, message: str, hint: str = ""):
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,14 @@ class Exercise:
         test: raises `Wrong`, or returns what it proved, a line each. It is called with the
             student's function, or with nothing where the answer is a worker file.
         file: the worker file that holds the answer, or None for a function.
+        without: names of torch's that do what is to be written; an answer may not use them.
     """
 
     number: str
     title: str
     test: Callable[..., list[str]]
     file: str | None = None
+    without: tuple[str, ...] = ()
 
     @property
     def solution(self) -> str:
@@ -71,7 +73,7 @@ class Result:
     """What `check` found.
 
     Attributes:
-        state: "to do", "passed" or "failed".
+        state: "to do", "passed" or "not yet".
         lines: what was proven, or what is wrong.
     """
 
@@ -90,18 +92,20 @@ class Result:
         return cards.card(self.state, COLOURS[self.state], title, said)
 
 
-def exercise(number: str, title: str, file: str | None = None) -> Callable:
-    """Register the decorated function as the test of an exercise."""
+def exercise(
+    number: str, title: str, file: str | None = None, without: tuple[str, ...] = ()
+) -> Callable:
+    """Register the decorated function as the test of an exercise; see `Exercise`."""
 
     def register(test: Callable[..., list[str]]) -> Callable[..., list[str]]:
-        _registered[number] = Exercise(number, title, test, file)
+        _registered[number] = Exercise(number, title, test, file, without)
         return test
 
     return register
 
 
 def check(number: str, answer: Any = None) -> None:
-    """Say whether an answer is right: *to do*, *passed* with what was proven, or *failed*.
+    """Say whether an answer is right: *to do*, *passed* with what was proven, or *not yet*.
 
     Args:
         number: the exercise's number, as "04.1".
@@ -116,7 +120,7 @@ def check(number: str, answer: Any = None) -> None:
 
 
 def progress(notebook: str | None = None) -> None:
-    """Say which exercises are to do, passed or failed, as `check` last found them in this kernel.
+    """Say how far the exercises are, as `check` last found them in this kernel.
 
     Args:
         notebook: its number, as "04"; None is those that were begun, or else all.
@@ -152,16 +156,40 @@ def result(number: str, answer: Any = None) -> Result:
     found = find(number)
     if found.file is None and answer is None:
         raise InputError(f'{number} asks for a function: check("{number}", your_function)')
-    if found.file is not None:
-        files.write_missing(found.file)
+    calls.printed.clear()
     try:
-        proven = found.test(answer) if found.file is None else found.test()
+        proven = _tested(found, answer)
     except NotImplementedError:
-        return Result(found, "to do", [])
+        return _unwritten(found)
     except Wrong as wrong:
         lines = wrong.message.splitlines() + [line for line in wrong.hint.splitlines() if line]
-        return Result(found, "failed", [*lines, f"%solution {number} shows ours."])
-    return Result(found, "passed", proven)
+        return Result(found, "not yet", [*lines, *_printed(), f"%solution {number} shows ours."])
+    return Result(found, "passed", [*proven, *_printed()])
+
+
+def _tested(found: Exercise, answer: Any) -> list[str]:
+    """Whose answer it is, then whether it is right."""
+    if found.file is None:
+        refusals.check_function(answer, found.without)
+        return found.test(answer)
+    files.write_missing(found.file)
+    refusals.check_file(found.file, found.without)
+    return found.test()
+
+
+def _unwritten(found: Exercise) -> Result:
+    """What to say where a stub was met: to do, unless another part has been written."""
+    left = refusals.begun(found.file) if found.file else ""
+    if not left:
+        return Result(found, "to do", [])
+    lines = [f"{left} still raises NotImplementedError. Write it too, then check again."]
+    return Result(found, "not yet", lines)
+
+
+def _printed() -> list[str]:
+    """What the answer printed, not too much of it."""
+    log = f"only {MOST_PRINTED} are shown"
+    return [f"printed: {line}" for line in capped(calls.printed, log, MOST_PRINTED // 2, 4)]
 
 
 def find(number: str) -> Exercise:
@@ -225,18 +253,63 @@ def probe(
 
     Raises:
         NotImplementedError: the student has not begun.
+        Wrong: the script found something wrong in a `findings.judging` block: its first case.
         Wrong: the run failed, with the verdict as its message; or it was ended too early.
     """
     path = EXERCISES / "probes" / file
     files.write_missing(*files.imported(path))
     run = launch_path(path, map(str, arguments), Options(nproc, timeout, stall, show=False))
-    ranks = "1 rank" if nproc == 1 else f"{nproc} ranks"
+    calls.printed[:] = [f"rank {r.number}: {line}" for r in run.ranks for line in _said(r.stdout)]
+    ranks = count(nproc, "rank")
+    findings = [
+        {"rank": rank.number, **event["data"]}
+        for rank in run.ranks
+        for event in rank.events()
+        if event["kind"] == "finding"
+    ]
+    if wrong := [each for each in findings if "wrong" in each]:
+        first = min(wrong, key=lambda each: (each["number"], each["rank"]))
+        raise Wrong(first["wrong"], first["hint"])
     if not run.ok:
         # Stubs raise it bare; PyTorch raises it too, with a message.
         if str(run.verdict).partition("\n")[0].endswith(" raised NotImplementedError"):
             raise NotImplementedError
-        raise Wrong(f"{ranks}: {run.verdict}")
+        raise Wrong(f"{ranks}: {_verdict(run)}", _run_hint(run, path))
     if any((rank.last("end") or {}).get("how") != "finished" for rank in run.ranks):
         ended = "your file ended the script before all of it was looked at"
         raise Wrong(f"{ranks}: {ended}", "Is there an exit() in it?")
-    return [{"rank": each["rank"], **each["finding"]} for each in run.reports if "finding" in each]
+    return findings
+
+
+def _said(printed: str) -> list[str]:
+    return printed.removesuffix("\n").split("\n") if printed else []
+
+
+def _verdict(run: Run) -> str:
+    """A run's verdict, without the lines that point to what a student of `check` does not have."""
+    lines = str(run.verdict).splitlines()
+    kept = [line for line in lines if not any(words in line for words in NOT_THEIRS)]
+    if len(kept) < len(lines) and run.verdict.kind in ("killed", "exited") and run.verdict.ranks:
+        kept += [f"  it said: {line}" for line in _said(run.ranks[run.verdict.rank].stderr)[-2:]]
+    return "\n".join(kept)
+
+
+def _run_hint(run: Run, path: Path) -> str:
+    """The question that fits a run that failed, where the verdict alone does not tell."""
+    nproc = len(run.ranks)
+    for rank in run.ranks:
+        for call in evidence.noted_calls(rank):
+            peer = call.peer.removeprefix("rank ")
+            if peer.isdigit() and int(peer) >= nproc:
+                where = f" ({call.place})" if call.place else ""
+                return (
+                    f"Rank {rank.number} calls {call.name} with rank {peer}{where}, and there is "
+                    f"no rank {peer}: the ranks are 0 to {nproc - 1}."
+                )
+    for file in cells.imported(path):
+        if line := refusals.forgotten_request(file):
+            return (
+                f"Line {line} of {file} throws its request away. Keep every request, and wait for "
+                "it: until then it is not sent."
+            )
+    return ""

@@ -1,10 +1,157 @@
-"""What a probe tells its check, kept apart from what the student's own file reports."""
+"""What a probe tells its check, kept apart from what the student's own file reports.
 
+A probe imports this before the student's file, so that the file cannot replace it.
+"""
+
+import copy
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from course_utils import worker
+import torch
+import torch.distributed as dist
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from course_utils.exercises.calls import random_state, same
+from course_utils.exercises.compare import Wrong, count
+from course_utils.meter import meter
+from course_utils.worker import _emit, _plain, device, rank
+
+# Whoever calls one of these has not forgotten the request.
+ENDS = ("wait", "is_completed", "get_future", "get_future_result", "synchronize", "result")
+_cases = itertools.count()
 
 
 def report(**values: Any) -> None:
     """Send named values of this rank to the check; `check.probe` returns these and no others."""
-    worker.report(finding=values)
+    _emit("finding", _plain(values))
+
+
+@contextmanager
+def judging() -> Iterator[None]:
+    """Judge one case: what is wrong in the block is reported, and this rank goes on.
+
+    It has to, for the others may wait for it. Of all ranks' findings `check` shows the first case.
+    """
+    number = next(_cases)
+    try:
+        yield
+    except Wrong as wrong:
+        report(wrong=wrong.message, hint=wrong.hint, number=number)
+
+
+def where(case: str = "") -> str:
+    """How a message begins: `3 ranks, 5 values: rank 1`."""
+    ranks = count(int(os.environ["WORLD_SIZE"]), "rank")
+    return f"{ranks}, {case}: rank {rank()}" if case else f"{ranks}: rank {rank()}"
+
+
+def random_values(seed: int, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Random values with full mantissas, on this rank's device; the same on all for one seed."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64).to(device(), dtype)
+
+
+def observe(
+    function: Callable,
+    *arguments: Any,
+    names: tuple[str, ...] = (),
+    may_change: bool = False,
+) -> dict[str, Any]:
+    """Call the student's function; give its answer, and all that `judge` looks at.
+
+    `kind`, `answer` and `dtype` of the answer; the arguments that were `changed`; whether the
+    `random` state was; `calls` as `[name, bytes]`, the `peers` to which messages went, requests
+    that were `unwaited`, and bytes on the wire that no call accounts for, `hidden`.
+
+    Args:
+        function: the student's.
+        *arguments: what it is called with.
+        names: how a message calls the arguments.
+        may_change: whether it may change them.
+    """
+    before, state = arguments if may_change else copy.deepcopy(arguments), random_state()
+    with _requests() as ended, _Works() as works, meter() as moved:
+        answer = function(*arguments)
+    changed = [
+        names[place] if place < len(names) else "an argument"
+        for place, (old, new) in enumerate(zip(before, arguments, strict=True))
+        if not (may_change or same(old, new))
+    ]
+    counted = sum(call.sent for call in moved.calls)
+    return {
+        **described(answer),
+        "changed": changed,
+        "random": random_state() != state,
+        "calls": [[call.name, call.bytes] for call in moved.calls],
+        "peers": sorted(works.peers),
+        "unwaited": max(0, works.made - len(ended)) if _is_gloo() else 0,
+        "hidden": max(0, moved.wire.sent - 2 * counted) if moved.wire else 0,
+    }
+
+
+def described(answer: Any) -> dict[str, Any]:
+    """An answer as JSON knows it: `kind`, `answer`, and `dtype` of its tensors."""
+    tensors = answer if isinstance(answer, (list, tuple)) else [answer]
+    dtypes = {str(each.dtype) for each in tensors if isinstance(each, torch.Tensor)}
+    return {
+        "kind": type(answer).__name__,
+        "answer": _values(answer),
+        "dtype": ", ".join(sorted(dtypes)).replace("torch.", ""),
+    }
+
+
+def _values(answer: Any) -> Any:
+    """Tensors as nested lists, numbers as they are, anything else as what it is called."""
+    if hasattr(answer, "tolist"):  # NumPy's numbers too
+        return answer.tolist()
+    if isinstance(answer, (list, tuple)):
+        return list(map(_values, answer))
+    known = isinstance(answer, (bool, int, float, str, type(None)))
+    return answer if known else f"{type(answer).__name__} object"
+
+
+class _Works(TorchDispatchMode):
+    """Counts the requests that are made, and notes the ranks to which messages go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made = 0
+        self.peers: set[int] = set()
+
+    def __torch_dispatch__(
+        self, operator: Any, types: Any, arguments: tuple = (), named: dict | None = None
+    ) -> Any:
+        self.made += operator.namespace == "c10d"
+        if operator is torch.ops.c10d.send.default:
+            self.peers.add(arguments[2])  # tensors, group, rank, tag
+        return operator(*arguments, **(named or {}))
+
+
+@contextmanager
+def _requests() -> Iterator[list[dist.Work]]:
+    """The requests whose end was asked for inside the block, each once."""
+    ended: list[dist.Work] = []
+    before = {name: getattr(dist.Work, name) for name in ENDS}
+    for name, method in before.items():
+        setattr(dist.Work, name, _noting(method, ended))
+    try:
+        yield ended
+    finally:
+        for name, method in before.items():
+            setattr(dist.Work, name, method)
+
+
+def _noting(method: Callable, ended: list[dist.Work]) -> Callable:
+    def noted(work: dist.Work, *arguments: Any, **named: Any) -> Any:
+        if all(work is not other for other in ended):
+            ended.append(work)
+        return method(work, *arguments, **named)
+
+    return noted
+
+
+def _is_gloo() -> bool:
+    return dist.is_initialized() and dist.get_backend() == "gloo"

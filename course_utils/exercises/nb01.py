@@ -133,7 +133,9 @@ def _gradients(my_grad: Callable, tape: Any, describe: str, loss: Any, desired: 
     one = tape.Variable(torch.ones_like(loss.value))
     where = f"L = {describe}: it"
     hint = "Which entries have no gradient at their output? Pass over them."
-    found = called(where, my_grad, tape.gradient_tape, loss, desired, one, hint=hint)
+    found = called(
+        where, my_grad, tape.gradient_tape, loss, desired, one, hint=hint, may_change=True
+    )
     listed = isinstance(found, (list, tuple))
     if not listed or len(found) != len(desired):
         got = f"{type(found).__name__} of {len(found)}" if listed else type(found).__name__

@@ -46,7 +46,27 @@ from course_utils.worker import report
 report(cluster=[2, 2], value=3)
 """
 
-RIGHT = {"00.1": [("it reports values of its own", find("00.1").solution + _REPORT)]}
+_NO_SUCH = "class NoSuch(ValueError):\n    pass\n\n\n"
+
+RIGHT = {
+    "00.1": [
+        (
+            "values of its own, and an error of its own",
+            _NO_SUCH + find("00.1").solution.replace("raise ValueError", "raise NoSuch") + _REPORT,
+        )
+    ],
+    "00.3": [
+        (
+            "float32, and an error of its own",
+            _NO_SUCH
+            + "import numpy\n"
+            + _busbw(
+                "if collective not in factors: raise NoSuch(collective)",
+                "return numpy.float32(size / seconds * factors[collective])",
+            ),
+        )
+    ],
+}
 
 MUTANTS = {
     "00.1": [
@@ -64,12 +84,29 @@ MUTANTS = {
         (
             "one node too many",
             _checked("return sum(ranks_on_node[: node_rank + 1]) + local_rank"),
-            "is this node's own size among those before it?",
+            "Is this node's own size among those before it?",
         ),
         (
             "round robin",
             _checked("return local_rank * len(ranks_on_node) + node_rank"),
-            "Which of the two numbers counts nodes",
+            "Which number counts nodes",
+        ),
+        (
+            "a formula for three nodes",
+            _checked(
+                "first, second = [*ranks_on_node, 0][:2]\n"
+                "    return local_rank + first * (node_rank > 0) + second * (node_rank > 1)"
+            ),
+            "[2, 1, 5, 1, 4]) returned 3, expected 8",
+        ),
+        (
+            "the error returned",
+            _rank(
+                "if not 0 <= node_rank < len(ranks_on_node): return ValueError\n"
+                "    if not 0 <= local_rank < ranks_on_node[node_rank]: return ValueError\n"
+                "    return sum(ranks_on_node[:node_rank]) + local_rank"
+            ),
+            "An error is raised, not returned.",
         ),
         (
             "counted from 1",
@@ -87,12 +124,12 @@ MUTANTS = {
                 "if local_rank not in range(ranks_on_node[node_rank]): raise ValueError\n"
                 "    return sum(ranks_on_node[:node_rank]) + local_rank"
             ),
-            "raised IndexError, expected a ValueError: there is no node 2",
+            "There is no node 2",
         ),
         (
             "a float",
             _checked("return sum(ranks_on_node[:node_rank]) / 1 + local_rank"),
-            "returned a float, expected the int 0",
+            "returned a float, expected an int",
         ),
         (
             "the list is eaten",
@@ -101,7 +138,7 @@ MUTANTS = {
                 "    for _ in range(node_rank): total += ranks_on_node.pop(0)\n"
                 "    return total"
             ),
-            "changed the list it was given",
+            "changed the list that it was given",
         ),
         ("a typo", _checked("return sum(nodes[:node_rank])"), "name 'nodes' is not defined"),
         (
@@ -143,6 +180,16 @@ MUTANTS = {
             "upside down",
         ),
         (
+            "a whole number",
+            _busbw(_KNOWN, "return size // seconds * factors[collective]"),
+            "returned 1331999, expected 1332000",
+        ),
+        (
+            "four ranks at most",
+            _busbw(_KNOWN, "return size / seconds * factors[collective] * (world_size < 5)"),
+            "0.37, 7) returned 0, expected 35464036",
+        ),
+        (
             "an unknown name is 1",
             _busbw("return size / seconds * factors.get(collective, 1)"),
             'busbw("all_recude", 1, 1, 2) returned 1.0, expected a ValueError',
@@ -150,7 +197,7 @@ MUTANTS = {
         (
             "an unknown name is a KeyError",
             _busbw("return size / seconds * factors[collective]"),
-            "raised KeyError, expected a ValueError",
+            "raised KeyError: 'all_recude', expected a ValueError",
         ),
         ("a typo", _busbw("return size / t * factors[collective]"), "name 't' is not defined"),
     ],

@@ -7,6 +7,13 @@ _SCATTER = """
 import math
 import torch
 
+def _sizes(batch, count):
+    size, larger = divmod(len(batch), count)
+    return [size + (part < larger) for part in range(count)]
+
+def _cut(batch, count):
+    return batch.split(_sizes(batch, count))
+
 def scatter(batch, count):
     {body}
 """
@@ -60,7 +67,8 @@ MUTANTS = {
             "through NumPy",
             _scatter(
                 "import numpy",
-                "parts = numpy.array_split(batch.numpy(), count)",
+                "ends = numpy.cumsum(_sizes(batch, count))",
+                "parts = numpy.split(batch.numpy(), ends[:-1])",
                 "return [torch.from_numpy(part) for part in parts]",
             ),
             "stay with tensors",
@@ -110,23 +118,23 @@ MUTANTS = {
         ),
         (
             "cut off from autograd",
-            _scatter("return [part.detach() for part in batch.tensor_split(count)]"),
+            _scatter("return [part.detach() for part in _cut(batch, count)]"),
             "still connected with the batch",
         ),
         (
             "flattened",
-            _scatter("return [p.flatten(1) for p in batch.unsqueeze(-1).tensor_split(count)]"),
+            _scatter("return [p.flatten(1) for p in _cut(batch.unsqueeze(-1), count)]"),
             "gave the shapes",
         ),
         (
             "an empty part of nothing",
-            _scatter("return [p if len(p) else torch.empty(0) for p in batch.tensor_split(count)]"),
+            _scatter("return [p if len(p) else torch.empty(0) for p in _cut(batch, count)]"),
             "gave parts of torch.float32, expected torch.int64",
         ),
         (
             "an empty part without columns",
             _scatter(
-                "parts = batch.tensor_split(count)",
+                "parts = _cut(batch, count)",
                 "return [p if len(p) else batch.new_empty(0) for p in parts]",
             ),
             "for an empty part too",
@@ -140,7 +148,7 @@ MUTANTS = {
             "empty batch divides by zero",
             _scatter(
                 "share = count / len(batch)",
-                "return list(batch.tensor_split(count))",
+                "return list(_cut(batch, count))",
             ),
             "raised ZeroDivisionError",
         ),
@@ -175,7 +183,7 @@ MUTANTS = {
                 "    g.mul_(n / sum(rows)) if n else g.zero_()",
                 "return sum(gradients)",
             ),
-            "have changed",
+            "changed what it was given",
         ),
         (
             "single precision",

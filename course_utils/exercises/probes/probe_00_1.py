@@ -1,27 +1,48 @@
 """Calls the student's global_rank for every process of several clusters, and beyond their ends."""
 
+from course_utils.exercises.calls import refused
+from course_utils.exercises.compare import judge
+from course_utils.exercises.findings import judging, observe
+
 from exercise_00_1 import global_rank
 
-from course_utils.exercises.findings import report
-
-CLUSTERS = ([2, 2], [4, 4], [1, 3, 2], [4, 2, 8])
+CLUSTERS = ([2, 2], [4, 4], [1, 3, 2], [4, 2, 8], [3], [2, 1, 5, 1, 4])
 NOBODY = (([2, 2], 0, 2), ([1, 3], 0, 1), ([2, 2], 2, 0), ([2, 2], 0, -1), ([2, 2], -1, 0))
 
 
-def answer(cluster: list[int], node: int, local: int) -> dict[str, object]:
-    """What the student's function says, or the type of error with which it refuses."""
-    given = list(cluster)
-    try:
-        value = global_rank(node, local, given)
-    except (ValueError, LookupError, AssertionError) as error:  # the rest is shown with its line
-        return {"error": type(error).__name__}
-    kind = type(value).__name__
-    return {"value": value if kind == "int" else None, "kind": kind, "changed": given != cluster}
+def mistakes(cluster: list[int], node: int, local: int) -> dict[str, int]:
+    """The question for each known mistake, with the rank that it gives."""
+    before = sum(cluster[:node])
+    return {
+        "Every node begins at 0 in yours. Who comes before this node?": local,
+        "Are all nodes as large as this one? Ask those before it.": node * cluster[node] + local,
+        "Are all nodes as large as the first?": node * cluster[0] + local,
+        "Is this node's own size among those before it?": before + cluster[node] + local,
+        "Which number counts nodes, and which the processes on one?": local * len(cluster) + node,
+        "Ranks count from 0. Does yours begin at 1?": before + local + 1,
+    }
 
 
 for cluster in CLUSTERS:
-    for node, count in enumerate(cluster):
-        for local in range(count):
-            report(cluster=cluster, node=node, local=local, **answer(cluster, node, local))
+    for node, ranks in enumerate(cluster):
+        for local in range(ranks):
+            found = observe(global_rank, node, local, list(cluster), names=("", "", "the list"))
+            with judging():
+                judge(
+                    f"global_rank({node}, {local}, {cluster})",
+                    found,
+                    sum(cluster[:node]) + local,
+                    kinds=("int",),
+                    mistakes=mistakes(cluster, node, local),
+                    otherwise="How many processes are on the nodes before this one?",
+                )
 for cluster, node, local in NOBODY:
-    report(cluster=cluster, node=node, local=local, nobody=True, **answer(cluster, node, local))
+    there = 0 <= node < len(cluster)
+    why = f"Node {node} has local ranks 0 to {cluster[node] - 1}." if there else ""
+    with judging():
+        refused(
+            f"global_rank({node}, {local}, {cluster})",
+            global_rank,
+            *(node, local, list(cluster)),
+            hint=why or f"There is no node {node}.",
+        )

@@ -2,49 +2,67 @@
 
 import torch
 import torch.distributed as dist
+
+from course_utils.exercises.compare import Wrong, count, judge
+from course_utils.exercises.findings import judging, observe, random_values, where
+from course_utils.worker import init
+
 from exercise_00_2 import all_gather
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from course_utils.exercises.findings import report
-from course_utils.worker import device, init
+CASES = ((1, torch.float32), (3, torch.float32), (5, torch.float64), (20_000, torch.float32))
 
 
-class Wire(TorchDispatchMode):
-    """Records the distributed operations, and the bytes this rank sends point to point."""
+def hint(found: dict, expected: list, rank: int, length: int) -> str:
+    """The question that fits a wrong list."""
+    got, ranks = found["answer"], len(expected)
+    if not isinstance(got, list) or len(got) != ranks:
+        return f"There are {count(ranks, 'rank')}: whose entry is missing, or there twice?"
+    if any(not isinstance(each, list) or len(each) != length for each in got):
+        return f"Each rank gave a tensor of shape ({length},). Which shape have your entries?"
+    if any(isinstance(each[0], list) for each in got):
+        return f"Each rank gave a tensor of shape ({length},). Which shape have your entries?"
+    if sorted(got) == sorted(expected):
+        return "All tensors are there, but entry r should be rank r's, on every rank."
+    others = [each for r, each in enumerate(got) if r != rank]
+    if ranks > 2 and all(each == others[0] for each in others) and others[0] in expected:
+        return "All entries from others are one rank's. Do they share one tensor, or one sender?"
+    if ranks > 2:
+        return (
+            "With 2 ranks yours is right. What does a rank pass on in the second step, and whose?"
+        )
+    return "Was every request kept and waited for before you looked?"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.operations: list[str] = []
-        self.sent = 0
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        if func.namespace == "c10d":
-            name = func.__name__.partition(".")[0].strip("_")
-            self.operations.append(name)
-            if name == "send":
-                self.sent += sum(tensor.nbytes for tensor in args[0])
-        return func(*args, **(kwargs or {}))
-
-
-def measure(length: int) -> None:
-    """Report what the student's function makes of rank r's 10 r + 0, 10 r + 1, ..."""
-    mine = 10.0 * dist.get_rank() + torch.arange(length, device=device())
-    before = mine.clone()
-    with Wire() as wire:
-        answer = all_gather(mine)
-    is_list = isinstance(answer, (list, tuple))
-    tensors = is_list and all(isinstance(each, torch.Tensor) for each in answer)
-    report(
-        length=length,
-        kind=type(answer).__name__,
-        values=[each.tolist() for each in answer] if tensors else None,
-        shapes=[list(each.shape) for each in answer] if tensors else None,
-        collectives=sorted(set(wire.operations) - {"send", "recv", "recv_any_source"}),
-        sent=wire.sent,
-        changed=not torch.equal(mine, before),
-    )
+def measure(length: int, dtype: torch.dtype) -> None:
+    """Judge what the student's function makes of random values, other ones on each rank."""
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    every = [random_values(10 * length + r, length, dtype=dtype) for r in range(ranks)]
+    found = observe(all_gather, every[rank].clone(), names=("the tensor",))
+    here = where(f"{count(length, 'value')} each")
+    expected = [each.tolist() for each in every]
+    with judging():
+        judge(
+            here,
+            found,
+            expected,
+            kinds=("list", "tuple"),
+            dtype=str(dtype).removeprefix("torch."),
+            otherwise=hint(found, expected, rank, length),
+        )
+    with judging():  # after the values of all ranks
+        if collectives := sorted({name for name, _ in found["calls"]} - {"send", "recv"}):
+            said = f"{here} used {', '.join(collectives)}"
+            raise Wrong(said, "Can you do it with send and recv alone?")
+        sent = sum(size for name, size in found["calls"] if name == "send")
+        exact = (ranks - 1) * length * dtype.itemsize
+        if sent != exact:
+            question = "What does each rank need to send, at least? Is one doing everybody's work?"
+            if sent < exact:
+                question = "How can the others know all digits of these values?"
+            counted = f"{ranks - 1} x {length * dtype.itemsize} = {exact:,}"
+            raise Wrong(f"{here} sent {sent:,} bytes, expected {counted}", question)
 
 
 init()
-for length in (1, 3):
-    measure(length)
+for length, dtype in CASES:
+    measure(length, dtype)

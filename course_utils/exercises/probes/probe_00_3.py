@@ -1,24 +1,53 @@
 """Calls the student's busbw with measurements of every collective, and with an unknown one."""
 
+from course_utils.exercises.calls import refused
+from course_utils.exercises.compare import judge
+from course_utils.exercises.findings import judging, observe
+
 from exercise_00_3 import busbw
 
-from course_utils.exercises.findings import report
-
-COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce")
-
-
-def answer(*measurement: object) -> dict[str, object]:
-    """What the student's function says, or the type of error with which it refuses."""
-    try:
-        value = busbw(*measurement)
-    except (ValueError, LookupError, AssertionError) as error:  # the rest is shown with its line
-        return {"error": type(error).__name__}
-    number = isinstance(value, (int, float))
-    return {"value": float(value) if number else None, "kind": type(value).__name__}
+SHARED = ("reduce_scatter", "all_gather", "all_to_all")
+CASES = ((1_000_000, 0.5, 4), (1_000_000, 0.5, 2), (999, 0.001, 3), (7_654_321, 0.37, 7))
 
 
-for size, seconds, world in ((1_000_000, 0.5, 4), (1_000_000, 0.5, 2), (999, 0.001, 3)):
-    for name in COLLECTIVES:
-        found = answer(name, size, seconds, world)
-        report(collective=name, size=size, seconds=seconds, world=world, **found)
-report(collective="all_recude", size=1, seconds=1.0, world=2, **answer("all_recude", 1, 1.0, 2))
+def factor(collective: str, world: int) -> float:
+    """What makes bus bandwidth of S / t: nccl-tests, doc/PERFORMANCE.md."""
+    share = (world - 1) / world
+    return 2 * share if collective == "all_reduce" else share if collective in SHARED else 1
+
+
+def mistakes(algbw: float, seconds: float, world: int, factor: float) -> dict[str, float]:
+    """The question for each known mistake, with the bandwidth that it gives."""
+    share = (world - 1) / world
+    return {
+        "Bits or bytes?": 8 * algbw * factor,
+        "Per second of what? Divide by the time.": algbw * seconds**2 * factor,
+        "In bytes per second, not in GB/s.": algbw * factor / 1e9,
+        "That is algbw, what the caller sees. Which factor makes it busbw?": algbw,
+        "Is the factor there upside down?": algbw / factor,
+        "That is the factor of all-reduce. Which one has this collective?": algbw * 2 * share,
+        "An all-reduce is two collectives, one after the other. How often do the data move?": algbw
+        * share,
+        "Each rank's bandwidth, not that of all ranks together.": algbw * factor * world,
+        "(N - 1) without the N: what share of the data has to move?": algbw * (world - 1),
+        "Whole numbers only? Keep the fraction.": algbw * factor // 1,
+    }
+
+
+for size, seconds, world in CASES:
+    for name in ("all_reduce", *SHARED, "broadcast", "reduce"):
+        found = observe(busbw, name, size, seconds, world)
+        right = factor(name, world)
+        with judging():
+            judge(
+                f'busbw("{name}", {size}, {seconds:g}, {world})',
+                found,
+                size / seconds * right,
+                kinds=("float", "int", "float32", "float64"),
+                tolerance=3e-7,  # float32 is fine
+                mistakes=mistakes(size / seconds, seconds, world, right),
+                otherwise="Look at the table: S over t, times the factor of this collective.",
+            )
+with judging():
+    slip = "A number for a name nobody knows is worse than an error: which one fits?"
+    refused('busbw("all_recude", 1, 1, 2)', busbw, "all_recude", 1, 1.0, 2, hint=slip)

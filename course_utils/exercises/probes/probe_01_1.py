@@ -1,9 +1,10 @@
 """Calls the student's sigmoid, maximum and take, and torch's."""
 
 import torch
-from exercise_01_1 import maximum, sigmoid, take
 
 from course_utils.exercises.derivatives import compare
+
+from exercise_01_1 import maximum, sigmoid, take
 
 compare("sigmoid([-2, 0, 1.5])", sigmoid, torch.sigmoid, x=[-2.0, 0.0, 1.5])
 compare("sigmoid([-1000, 1000])", sigmoid, torch.sigmoid, x=[-1000.0, 1000.0])

@@ -2,9 +2,10 @@
 
 import tape
 import torch
-from exercise_01_3 import hvp
 
 from course_utils.exercises.findings import report
+
+from exercise_01_3 import hvp
 
 
 def mixed(x):

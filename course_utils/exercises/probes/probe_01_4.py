@@ -1,9 +1,10 @@
 """Calls the three operations of the student's file, and torch's."""
 
 import torch
-from exercise_01_4 import leaky_relu, log_softmax, rms_norm
 
 from course_utils.exercises.derivatives import compare
+
+from exercise_01_4 import leaky_relu, log_softmax, rms_norm
 
 
 def torch_rms_norm(x: torch.Tensor) -> torch.Tensor:

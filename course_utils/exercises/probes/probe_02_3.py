@@ -2,9 +2,9 @@
 
 import random
 
-from exercise_02_3 import StalenessBound
-
 from course_utils.exercises.findings import report
+
+from exercise_02_3 import StalenessBound
 
 WORKERS = (1, 2, 3)
 

@@ -5,11 +5,12 @@ import time
 
 import torch
 import torch.distributed as dist
-from exercise_02_3 import StalenessBound
 from parameter_server import ParameterServer
 from ps_worker import leave, pull, push
 
 from course_utils.exercises.findings import report
+
+from exercise_02_3 import StalenessBound
 
 BOUND, STEPS, WORK = int(sys.argv[1]), {1: 20, 2: 6, 3: 10}, {1: 0.0, 2: 0.0, 3: 0.01}
 

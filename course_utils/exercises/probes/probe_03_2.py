@@ -5,12 +5,13 @@ from collections import Counter
 
 import torch
 import torch.distributed as dist
-from exercise_03_2 import average_gradients
 from torch import Tensor, nn
 
 from course_utils.exercises.findings import report
 from course_utils.meter import meter
 from course_utils.worker import device, init
+
+from exercise_03_2 import average_gradients
 
 
 class Small(nn.Module):

@@ -1,12 +1,13 @@
 """Calls the student's accuracy on padded shares, and counts what goes over the wire."""
 
 import torch
-from exercise_03_4 import accuracy
 from torch.utils.data import DistributedSampler
 
 from course_utils.exercises.findings import report
 from course_utils.meter import meter
 from course_utils.worker import device, init
+
+from exercise_03_4 import accuracy
 
 init()
 for size in (11, 8, 3, 1):

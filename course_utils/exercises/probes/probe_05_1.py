@@ -4,11 +4,12 @@ import sys
 
 import torch
 import torch.distributed as dist
-from exercise_05_1 import shard, unshard
 
 from course_utils.exercises.findings import report
 from course_utils.meter import meter
 from course_utils.worker import device, init
+
+from exercise_05_1 import shard, unshard
 
 CASES = [
     [(2, 2), (3,)],

@@ -2,11 +2,12 @@
 
 import torch
 import torch.distributed as dist
-from exercise_05_3 import reduce_gradient
 
 from course_utils.exercises.findings import report
 from course_utils.meter import meter
 from course_utils.worker import device, init
+
+from exercise_05_3 import reduce_gradient
 
 CASES = {  # rows of each rank, what each rank's gradient is made of, dtype
     "equal rows": ([4, 4, 4, 4], [1.0, 2.0, 3.0, 4.0], torch.float32),

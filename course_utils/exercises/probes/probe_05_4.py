@@ -4,11 +4,12 @@ import math
 
 import torch
 import torch.distributed as dist
-from exercise_05_4 import global_norm
 
 from course_utils.exercises.findings import report
 from course_utils.meter import meter
 from course_utils.worker import device, init
+
+from exercise_05_4 import global_norm
 
 HALF = torch.float16
 CASES = {  # the shards of each rank: (value, count, dtype) or None

@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
-from exercise_06_1 import f, g
 
 from course_utils.exercises.cut_layers import measure
 from course_utils.exercises.findings import report
 from course_utils.worker import device, init
+
+from exercise_06_1 import f, g
 
 init()
 rank, world = dist.get_rank(), dist.get_world_size()

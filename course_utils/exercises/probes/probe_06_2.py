@@ -2,12 +2,13 @@
 
 import torch
 import torch.distributed as dist
-from exercise_06_2 import column
 from torch.nn.functional import linear
 
 from course_utils.exercises.cut_layers import measure, whole_numbers
 from course_utils.exercises.findings import report
 from course_utils.worker import device, init
+
+from exercise_06_2 import column
 
 init()
 rank, ranks = dist.get_rank(), dist.get_world_size()

@@ -2,12 +2,13 @@
 
 import torch
 import torch.distributed as dist
-from exercise_06_4 import cut_cross_entropy
 from torch.nn.functional import cross_entropy
 
 from course_utils.exercises.cut_layers import measure
 from course_utils.exercises.findings import report
 from course_utils.worker import device, init
+
+from exercise_06_4 import cut_cross_entropy
 
 init()
 rank, ranks = dist.get_rank(), dist.get_world_size()

@@ -1,8 +1,8 @@
 """Calls the student's causal_mask for several lengths and windows."""
 
-from exercise_07_1 import causal_mask
-
 from course_utils.exercises.findings import report
+
+from exercise_07_1 import causal_mask
 
 for length, window in [(1, None), (3, None), (5, None), (3, 1), (5, 2), (5, 3), (3, 7)]:
     mask = causal_mask(length) if window is None else causal_mask(length, window)

@@ -4,11 +4,12 @@ import math
 
 import torch
 import torch.distributed as dist
-from exercise_07_2 import perplexity
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_utils.exercises.findings import report
 from course_utils.worker import device, init
+
+from exercise_07_2 import perplexity
 
 SHARES = {1: [4], 2: [3, 1], 3: [4, 0, 2], 4: [0, 5, 1, 2]}  # tokens of each rank
 TO_REDUCE = ("allreduce", "broadcast", "reduce_.", "send", "recv")  # what is sent comes first

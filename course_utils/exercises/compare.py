@@ -1,0 +1,264 @@
+"""What all checks share: close values, numbers that visibly differ, known mistakes, wrong answers.
+
+A check raises `Wrong` at the first thing that is not right: `expect` for a value, `judge` for all
+that `findings.observe` saw of a call, `expect_calls` for what was sent.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from itertools import product
+from typing import Any
+
+TOLERANCE = {"float64": 1e-9, "float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
+MOST_SHOWN = 12  # values of an answer that are written out
+HIDDEN = 20_000  # bytes beside torch.distributed's own calls that may be the store's small talk
+
+
+class Wrong(Exception):
+    """An answer that is not right: the smallest failing case, and a question that leads on."""
+
+    def __init__(self, message: str, hint: str = ""):
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+def close(got: Any, expected: Any, tolerance: float = 1e-9) -> bool:
+    """Whether numbers, or nested lists of them, agree within `tolerance` of the larger values."""
+    largest = max((abs(value) for value in flat(expected) if _is_finite(value)), default=0.0)
+    return _close(got, expected, tolerance, 0.1 * tolerance * min(1.0, largest))
+
+
+def _close(got: Any, expected: Any, relative: float, absolute: float) -> bool:
+    if isinstance(expected, (list, tuple)):
+        same = isinstance(got, (list, tuple)) and len(got) == len(expected)
+        return same and all(
+            _close(a, b, relative, absolute) for a, b in zip(got, expected, strict=True)
+        )
+    if not (is_number(expected) and is_number(got)):
+        return type(got) is type(expected) and got == expected
+    if math.isnan(expected):
+        return math.isnan(got)
+    return math.isclose(got, expected, rel_tol=relative, abs_tol=absolute)
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is an int or a float, and no bool."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_finite(value: Any) -> bool:
+    return is_number(value) and math.isfinite(value)
+
+
+def flat(values: Any) -> list[Any]:
+    """The values of nested lists, in order."""
+    if not isinstance(values, (list, tuple)):
+        return [values]
+    return [inner for value in values for inner in flat(value)]
+
+
+def shape(values: Any) -> tuple[int, ...]:
+    """The lengths of nested lists, the outermost first."""
+    if not isinstance(values, (list, tuple)):
+        return ()
+    return (len(values), *(shape(values[0]) if values else ()))
+
+
+def text(value: Any, digits: int = 4) -> str:
+    """A value, or nested lists, with that many digits; whole numbers as they are."""
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(text(item, digits) for item in value)
+        return f"[{inner}]" if isinstance(value, list) else f"({inner})"
+    if not isinstance(value, float) or not math.isfinite(value):
+        return str(value)
+    before_point = len(str(int(abs(value)))) if abs(value) < 1e15 else 0
+    return f"{value:.{max(digits, before_point)}g}"
+
+
+def unlike(got: Any, expected: Any) -> str:
+    """`0.33, expected 0.34`: with as many digits as it takes to see the difference.
+
+    Of many values only the first that differs is shown, with its place.
+    """
+    if shape(got) == shape(expected) and len(flat(expected)) > MOST_SHOWN:
+        got, expected, place = _first_that_differs(got, expected)
+        return f"{unlike(got, expected)} at place {place}"
+    if len(flat(got)) > MOST_SHOWN:
+        return f"{count(len(flat(got)), 'value')}, expected {text(expected)}"
+    for digits in (4, 6, 9, 12, 17):
+        one, other = text(got, digits), text(expected, digits)
+        if one != other:
+            return f"{one}, expected {other}"
+    return f"{one} ({kind(got)}), expected {other} ({kind(expected)})"
+
+
+def _first_that_differs(got: Any, expected: Any) -> tuple[Any, Any, str]:
+    """The two values, and their place as `[1][3]`."""
+    if not isinstance(expected, (list, tuple)):
+        return got, expected, ""
+    pairs = list(zip(got, expected, strict=True))
+    index = next(
+        (
+            i
+            for tolerance in (1e-5, 0)
+            for i, (a, b) in enumerate(pairs)
+            if not close(a, b, tolerance)
+        ),
+        0,
+    )
+    one, other, inner = _first_that_differs(*pairs[index])
+    return one, other, f"[{index}]{inner}"
+
+
+def count(number: int, noun: str) -> str:
+    """`1 rank`, `2 ranks`, `2 entries`."""
+    plural = noun[:-1] + "ies" if noun.endswith("ry") else noun + "s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def kind(value: Any) -> str:
+    """What a value is, with its article: `an int`, `a Tensor`, `None`."""
+    return "None" if value is None else article(type(value).__name__)
+
+
+def article(name: str) -> str:
+    """`a float32`, `an int64`."""
+    if name in ("None", "NoneType"):
+        return "None"
+    return f"an {name}" if name[0] in "aeiouAEIO" else f"a {name}"
+
+
+def hint_for(
+    got: Any, mistakes: Mapping[str, Any], otherwise: str = "", tolerance: float = 1e-5
+) -> str:
+    """The question whose known wrong value is `got`; `otherwise` if none is.
+
+    Args:
+        got: the student's value.
+        mistakes: the question for each mistake, with the value that the mistake leads to.
+        otherwise: the question where no known mistake fits.
+        tolerance: as in `close`.
+    """
+    fits = (question for question, wrong in mistakes.items() if close(got, wrong, tolerance))
+    return next(fits, otherwise)
+
+
+def expect(
+    where: str,
+    got: Any,
+    expected: Any,
+    mistakes: Mapping[str, Any] | None = None,
+    otherwise: str = "",
+    tolerance: float = 1e-9,
+) -> None:
+    """Raise `Wrong` if `got` is not close to `expected`; `where` is followed by both values."""
+    if not close(got, expected, tolerance):
+        known = {q: wrong for q, wrong in (mistakes or {}).items() if not close(wrong, expected)}
+        hint = hint_for(got, known, otherwise, max(tolerance, 1e-6))
+        raise Wrong(f"{where} {unlike(got, expected)}", hint)
+
+
+def whose(got: list[float], terms: list[list[float]], tolerance: float = 1e-5) -> str:
+    """Which ranks' values are missing from a sum, or in it twice; '' if no such sum is `got`.
+
+    Args:
+        got: the student's sum.
+        terms: what each rank has to add.
+        tolerance: as in `close`.
+    """
+    if not got or any(len(term) != len(got) for term in terms):
+        return ""
+    for times in product(range(3), repeat=len(terms)):
+        columns = zip(*terms, strict=True)
+        total = [sum(t * v for t, v in zip(times, column, strict=True)) for column in columns]
+        if close(got, total, tolerance):
+            faults = [
+                f"rank {rank}'s values are {('missing', '', 'in it twice')[n]}"
+                for rank, n in enumerate(times)
+                if n != 1
+            ]
+            return "; ".join(faults)[:1].upper() + "; ".join(faults)[1:] + "." * bool(faults)
+    return ""
+
+
+def judge(
+    where: str,
+    found: Mapping[str, Any],
+    expected: Any,
+    *,
+    kinds: tuple[str, ...] = ("Tensor",),
+    dtype: str = "",
+    verb: str = "returned",
+    tolerance: float | None = None,
+    mistakes: Mapping[str, Any] | None = None,
+    terms: list[list[float]] | None = None,
+    otherwise: str = "",
+) -> None:
+    """Judge one call of the student's function: its answer first, then what it did besides.
+
+    Args:
+        where: how a message begins.
+        found: what `findings.observe` saw.
+        expected: the right answer, as lists and numbers.
+        kinds: the types of an answer that will do.
+        dtype: of the tensors in it, as `float32`; '' if it holds none.
+        verb: how a message names what was found: "returned", or "holds".
+        tolerance: as in `close`; None is what fits the dtype.
+        mistakes: as in `hint_for`.
+        terms: as in `whose`, where the answer is a sum over the ranks.
+        otherwise: the question where nothing else fits.
+
+    Raises:
+        Wrong: anything is not as it should be.
+    """
+    if found["kind"] not in kinds:
+        nobody = "Every rank needs the result: what does yours return there?"
+        hint = nobody if found["kind"] == "NoneType" else otherwise
+        what = article(found["kind"])
+        raise Wrong(f"{where} returned {what}, expected {article(kinds[0])}", hint)
+    got = found["answer"]
+    tolerance = TOLERANCE.get(dtype, 1e-9) if tolerance is None else tolerance
+    if not close(got, expected, tolerance):
+        known = {q: v for q, v in (mistakes or {}).items() if not close(v, expected, tolerance)}
+        loose = max(tolerance, 1e-6)
+        hint = hint_for(got, known, "", loose) or (terms and whose(flat(got), terms, loose))
+        raise Wrong(f"{where} {verb} {unlike(got, expected)}", hint or otherwise)
+    if dtype and found["dtype"] != dtype:
+        raise Wrong(
+            f"{where} {verb} {found['dtype']}, expected {dtype}",
+            "The values are right. Where does yours take another dtype?",
+        )
+    for name in found["changed"]:
+        hint = "Who gave it may still need it. Work on a copy."
+        raise Wrong(f"{where} changed {name} that it was given", hint)
+    if found["random"]:
+        hint = "Others draw from it too. Make a torch.Generator of your own."
+        raise Wrong(f"{where} changed the global random state", hint)
+    if found["unwaited"]:
+        hint = "The values are right by luck of timing. Is every request kept, and waited for?"
+        requests = count(found["unwaited"], "request")
+        raise Wrong(f"{where} did not wait for {requests} that it began", hint)
+    if found["hidden"] > HIDDEN:
+        hint = "Is there a thread, or a store, over which your ranks talk besides?"
+        raise Wrong(f"{where} sent {found['hidden']:,} bytes past its collectives", hint)
+
+
+def expect_calls(where: str, got: list, allowed: Iterable[list], hint: str = "") -> None:
+    """Raise `Wrong` if the collectives and messages of a rank are none of those allowed.
+
+    Args:
+        where: how the message begins.
+        got: `[name, bytes]` for each call.
+        allowed: lists of the same kind; one of them has to be met exactly.
+        hint: the question that leads on.
+    """
+    allowed = [list(map(list, calls)) for calls in allowed]
+    if [list(call) for call in got] not in allowed:
+        said = f"{where} called {named_calls(got)}, expected {named_calls(allowed[0])}"
+        raise Wrong(said, hint or "The values are right. Which collective does just this?")
+
+
+def named_calls(calls: Iterable) -> str:
+    """`all_reduce of 8 bytes, barrier of 0 bytes`; `nothing`."""
+    return ", ".join(f"{name} of {count(size, 'byte')}" for name, size in calls) or "nothing"

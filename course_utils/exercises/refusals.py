@@ -1,0 +1,153 @@
+"""Answers that are not the student's own: ours imported, or torch's own version of the thing."""
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from types import CodeType
+from typing import Any
+
+from course_utils import paths
+from course_utils.exercises.compare import Wrong
+from course_utils.notebook import cells
+
+
+def check_file(file: str, without: Iterable[str]) -> None:
+    """Look at the names in a student's worker file.
+
+    Args:
+        file: its name; it may import what its stub imports, and no other file of the course.
+        without: names that do what is to be written.
+
+    Raises:
+        Wrong: one of them is there.
+    """
+    sources = cells.sources()
+    try:
+        tree = ast.parse((paths.workers() / file).read_text(encoding="utf-8", errors="replace"))
+    except SyntaxError:
+        return  # the run says it, with its line
+    given = set(_modules(ast.parse(sources[file]))) if file in sources else set()
+    for module, line in _modules(tree).items():
+        ours = f"{module}.py" in sources and f"{module}.py" != file
+        private = module.startswith("course_utils.") and module != "course_utils.worker"
+        if module not in given and (ours or private):
+            raise Wrong(
+                f"workers/{file}, line {line} imports {module}: that is the course's own",
+                "Write it yourself: then you know how it works.",
+            )
+    for node in ast.walk(tree):
+        for name in _names(node):
+            _check_name(name, without, f"workers/{file}, line {getattr(node, 'lineno', '?')}")
+
+
+def check_function(function: Callable, without: Iterable[str]) -> None:
+    """Look at the names in a student's function, and in those of the same cell that it calls.
+
+    Raises:
+        Wrong: it is the course's own, calls the course's own, or one of `without`.
+    """
+    seen: list[Any] = []
+    wanted: list[Any] = [function]
+    while wanted:
+        each = wanted.pop()
+        code = getattr(each, "__code__", None)
+        if code is None or each in seen:
+            continue
+        seen.append(each)
+        if _is_ours(code):
+            raise Wrong(
+                f"{each.__name__} is the course's own", "Write it yourself: then you know it works."
+            )
+        for name in _names_in(code):
+            _check_name(name, without, f"{function.__name__}")
+            wanted.append(each.__globals__.get(name))
+
+
+def _check_name(name: str, without: Iterable[str], where: str) -> None:
+    if name in without:
+        raise Wrong(
+            f"{where} uses {name}, which does what you are asked to write",
+            "Write it yourself, with the operations below it.",
+        )
+
+
+def _is_ours(code: CodeType) -> bool:
+    """Whether a function comes from a worker file of the course, or from its package."""
+    folders = (str(paths.workers()), str(paths.ROOT / "course_utils"))
+    return code.co_filename.startswith(folders)
+
+
+def _modules(tree: ast.AST) -> dict[str, int]:
+    """The modules that a file imports, with the line."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name: node.lineno for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found[node.module] = node.lineno
+            if node.module == "course_utils":
+                found |= {f"course_utils.{alias.name}": node.lineno for alias in node.names}
+        elif isinstance(node, ast.Call) and node.args and _names(node.func):
+            called, first = _names(node.func)[0], node.args[0]
+            if called in ("import_module", "__import__", "load_worker"):
+                name = getattr(first, "value", "")
+                found[str(name).removesuffix(".py")] = node.lineno
+    return found
+
+
+def _names(node: ast.AST) -> list[str]:
+    """The names that a node of a syntax tree uses."""
+    match node:
+        case ast.Name(id=name) if isinstance(node.ctx, ast.Load):
+            return [name]
+        case ast.Attribute(attr=name):
+            return [name]
+        case ast.Import() | ast.ImportFrom():
+            return [part for alias in node.names for part in alias.name.split(".")]
+    return []
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    """The global names and attributes that a function's code uses, inner functions' too."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
+
+
+def stubs(tree: ast.AST) -> set[str]:
+    """The functions and methods that still raise a bare NotImplementedError."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and any(map(_is_open, node.body)):
+            found.add(node.name)
+    return found
+
+
+def _is_open(statement: ast.stmt) -> bool:
+    raised = statement.exc if isinstance(statement, ast.Raise) else None
+    raised = raised.func if isinstance(raised, ast.Call) and not raised.args else raised
+    return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
+
+
+def begun(file: str) -> str:
+    """What is still a stub in a file where something else has been written; '' if nothing is."""
+    try:
+        now = stubs(ast.parse((paths.workers() / file).read_text(encoding="utf-8")))
+        asked = stubs(ast.parse(cells.sources().get(file, "")))
+    except SyntaxError:
+        return ""
+    return ", ".join(sorted(now)) if now < asked else ""
+
+
+def forgotten_request(file: str) -> int:
+    """The line where the request of an isend, irecv or batch is thrown away; 0 if none is."""
+    try:
+        tree = ast.parse((paths.workers() / file).read_text(encoding="utf-8"))
+    except (OSError, SyntaxError):
+        return 0
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            name = (_names(node.value.func) or [""])[0]
+            if name in ("isend", "irecv", "batch_isend_irecv"):
+                return node.lineno
+    return 0

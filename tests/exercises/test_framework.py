@@ -1,0 +1,145 @@
+"""What `check` does for every exercise: it ends, it shows, and it takes nobody else's answer."""
+
+import torch
+
+from course_utils import paths
+from course_utils.exercises import checking
+from course_utils.exercises.checking import find, result
+from course_utils.exercises.compare import close, count, expect, hint_for, unlike, whose
+from tests.exercises.test_exercises import answer_with
+
+
+def said(number: str, source: str) -> str:
+    """What `check` says of an answer that is not right."""
+    found = result(number, *answer_with(number, source))
+    (paths.workers() / f"exercise_{number.replace('.', '_')}.py").unlink(missing_ok=True)
+    assert found.state == "not yet", str(found)
+    return str(found)
+
+
+BUCKETS = "def my_buckets(sizes, cap, first_cap):\n    "
+RANK = "def global_rank(node_rank, local_rank, ranks_on_node):\n    "
+
+
+def test_an_endless_loop_of_a_function_ends():
+    loop = "while True:\n        try: pass\n        except Exception: pass"
+    assert "did not come back within" in said("03.1", BUCKETS + loop)
+
+
+def test_what_a_function_printed_is_shown():
+    assert "printed: here [" in said("03.1", BUCKETS + "print('here', sizes)\n    return []")
+
+
+def test_what_a_rank_printed_is_shown():
+    assert "printed: rank 0: here 0" in said("00.1", RANK + "print('here', local_rank)")
+
+
+def test_an_exception_in_a_function_points_to_its_line():
+    found = said("03.1", BUCKETS + "total = 0\n    return totall")
+    assert "NameError: name 'totall' is not defined" in found
+    assert "line 3" in found
+
+
+def test_nothing_points_to_a_run_that_the_student_did_not_launch():
+    found = said("00.1", RANK + "return nodes")
+    assert "exercise_00_1.py, line 2" in found
+    assert "run.dir" not in found
+    found = said("00.1", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
+    assert "run.dir" not in found
+
+
+def test_ours_imported_is_refused():
+    source = "from ring_allreduce import ring_reduce_scatter\n"
+    assert "ring_allreduce: that is the course's own" in said("04.1", source)
+
+
+def test_the_solution_imported_is_refused():
+    source = "from course_utils.exercises.solutions.exercise_00_1 import global_rank\n"
+    assert "that is the course's own" in said("00.1", source)
+    source = "import importlib\nm = importlib.import_module('ring_allreduce')\n"
+    assert "that is the course's own" in said("04.1", source)
+
+
+def test_torchs_own_is_refused():
+    source = "def scatter(batch, count):\n    return list(batch.tensor_split(count))"
+    assert "uses tensor_split, which does what you are asked to write" in said("02.1", source)
+
+
+def test_the_findings_cannot_be_replaced():
+    source = "import course_utils.exercises.findings as f\nf.report = print\n" + RANK + "return 0"
+    assert "that is the course's own" in said("00.1", source)
+    source = "from course_utils import worker\nworker._emit = print\n" + RANK + "return 0"
+    assert "returned 0, expected 1" in said("00.1", source)
+
+
+def test_a_part_that_is_still_a_stub_is_named():
+    source = find("06.1").solution
+    head, _, _ = source.partition("def g(")
+    assert "g still raises" in said(
+        "06.1", head + "def g(x, group=None):\n    raise NotImplementedError"
+    )
+
+
+def test_a_rank_that_is_not_there_is_named():
+    source = (
+        "import torch\nimport torch.distributed as dist\n\ndef all_gather(tensor):\n"
+        "    rank, world = dist.get_rank(), dist.get_world_size()\n"
+        "    found = [torch.empty_like(tensor) for _ in range(world)]\n"
+        "    request = dist.isend(tensor, rank + 1)\n"
+        "    dist.recv(found[rank - 1], (rank - 1) % world)\n"
+        "    request.wait()\n    return found\n"
+    )
+    assert "there is no rank 2: the ranks are 0 to 1" in said("00.2", source)
+
+
+def test_the_global_random_state_is_left_alone():
+    source = (
+        "import torch\n\ndef my_share(size, ranks, rank, epoch, seed):\n"
+        "    torch.manual_seed(seed + epoch)\n"
+        "    order = torch.randperm(size).tolist()\n"
+        "    total = -(-size // ranks) * ranks\n"
+        "    return (order * ranks)[:total][rank::ranks]\n"
+    )
+    assert "changed the global random state" in said("03.3", source)
+
+
+def test_numbers_are_shown_with_the_digits_in_which_they_differ():
+    assert unlike(999000.0, 999000.5) == "999000, expected 999000.5"
+    assert unlike([0.1, 1 / 3], [0.1, 0.333334]) == "[0.1, 0.333333], expected [0.1, 0.333334]"
+    assert unlike(1.0, 1) == "1 (a float), expected 1 (an int)"
+
+
+def test_of_many_numbers_the_first_that_differs_is_shown():
+    rows = torch.arange(40.0).view(4, 10).tolist()
+    other = [list(row) for row in rows]
+    other[2][3] = -1.0
+    assert unlike(other, rows) == "-1, expected 23 at place [2][3]"
+
+
+def test_close_compares_with_the_larger_values():
+    assert close([1e-13, 1.0], [0.0, 1.0])
+    assert not close([1e-8, 1.0], [0.0, 1.0])
+    assert close(float("nan"), float("nan"))
+    assert not close(True, 1.0)
+
+
+def test_known_mistakes_give_their_question():
+    mistakes = {"Twice?": 4.0, "Half?": 1.0}
+    assert hint_for(1.0, mistakes, "Look.") == "Half?"
+    assert hint_for(3.0, mistakes, "Look.") == "Look."
+    expect("x is", 2.0, 2.0, mistakes)
+
+
+def test_whose_values_are_missing():
+    assert whose([1.0, 2.0], [[1.0, 2.0], [10.0, 7.0]]) == "Rank 1's values are missing."
+    assert whose([21.0], [[1.0], [10.0]]) == "Rank 1's values are in it twice."
+    assert whose([22.5], [[1.0], [10.0]]) == ""
+
+
+def test_counts_have_their_plural():
+    assert [count(1, "entry"), count(2, "entry"), count(1, "rank")] == [
+        "1 entry",
+        "2 entries",
+        "1 rank",
+    ]
+    assert checking.MARKS.keys() == {"to do", "passed", "not yet"}
