@@ -306,6 +306,11 @@ def _run_hint(run: Run, path: Path) -> str:
                     f"Rank {rank.number} calls {call.name} with rank {peer}{where}, and there is "
                     f"no rank {peer}: the ranks are 0 to {nproc - 1}."
                 )
+        for frame in reversed((rank.last("end") or {}).get("frames", [])):
+            name, verdict = Path(frame["file"]).name, run.verdict
+            if name in cells.imported(path) and verdict.kind == "raised" and verdict.file:
+                there = Path(verdict.file).name == name
+                return "" if there else f"From workers/{name}, line {frame['line']}."
     for file in cells.imported(path):
         if line := refusals.forgotten_request(file):
             return (

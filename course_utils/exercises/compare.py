@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any
 
+Mistakes = Mapping[str, Any] | Iterable[tuple[str, Any]]
 TOLERANCE = {"float64": 1e-9, "float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
 MOST_SHOWN = 12  # values of an answer that are written out
 HIDDEN = 20_000  # bytes beside torch.distributed's own calls that may be the store's small talk
@@ -129,32 +130,35 @@ def article(name: str) -> str:
     return f"an {name}" if name[0] in "aeiouAEIO" else f"a {name}"
 
 
-def hint_for(
-    got: Any, mistakes: Mapping[str, Any], otherwise: str = "", tolerance: float = 1e-5
-) -> str:
+def hint_for(got: Any, mistakes: Mistakes, otherwise: str = "", tolerance: float = 1e-5) -> str:
     """The question whose known wrong value is `got`; `otherwise` if none is.
 
     Args:
         got: the student's value.
-        mistakes: the question for each mistake, with the value that the mistake leads to.
+        mistakes: the question for each mistake, with the value that the mistake leads to; pairs
+            where two values have one question.
         otherwise: the question where no known mistake fits.
         tolerance: as in `close`.
     """
-    fits = (question for question, wrong in mistakes.items() if close(got, wrong, tolerance))
+    fits = (question for question, wrong in _pairs(mistakes) if close(got, wrong, tolerance))
     return next(fits, otherwise)
+
+
+def _pairs(mistakes: Mistakes) -> Iterable[tuple[str, Any]]:
+    return mistakes.items() if isinstance(mistakes, Mapping) else mistakes
 
 
 def expect(
     where: str,
     got: Any,
     expected: Any,
-    mistakes: Mapping[str, Any] | None = None,
+    mistakes: Mistakes = (),
     otherwise: str = "",
     tolerance: float = 1e-9,
 ) -> None:
     """Raise `Wrong` if `got` is not close to `expected`; `where` is followed by both values."""
     if not close(got, expected, tolerance):
-        known = {q: wrong for q, wrong in (mistakes or {}).items() if not close(wrong, expected)}
+        known = [(q, v) for q, v in _pairs(mistakes) if not close(v, expected, tolerance)]
         hint = hint_for(got, known, otherwise, max(tolerance, 1e-6))
         raise Wrong(f"{where} {unlike(got, expected)}", hint)
 
@@ -191,7 +195,7 @@ def judge(
     dtype: str = "",
     verb: str = "returned",
     tolerance: float | None = None,
-    mistakes: Mapping[str, Any] | None = None,
+    mistakes: Mistakes = (),
     terms: list[list[float]] | None = None,
     otherwise: str = "",
 ) -> None:
@@ -220,7 +224,7 @@ def judge(
     got = found["answer"]
     tolerance = TOLERANCE.get(dtype, 1e-9) if tolerance is None else tolerance
     if not close(got, expected, tolerance):
-        known = {q: v for q, v in (mistakes or {}).items() if not close(v, expected, tolerance)}
+        known = [(q, v) for q, v in _pairs(mistakes) if not close(v, expected, tolerance)]
         loose = max(tolerance, 1e-6)
         hint = hint_for(got, known, "", loose) or (terms and whose(flat(got), terms, loose))
         raise Wrong(f"{where} {verb} {unlike(got, expected)}", hint or otherwise)

@@ -7,52 +7,86 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_utils.exercises.findings import report
+from course_utils.exercises.calls import random_state, same
+from course_utils.exercises.compare import TOLERANCE, Wrong, article, expect
+from course_utils.exercises.findings import judging
+
+Hint = Callable[[str, Any, Any], str]  # of an aspect, what was found, and what was expected
 
 
-def compare(call: str, ours: Callable, theirs: Callable, **inputs: Any) -> None:
-    """Report value, gradients and second derivatives of an operation, and what torch makes of it.
+def compare(
+    call: str,
+    ours: Callable,
+    theirs: Callable,
+    hint: Hint,
+    *,
+    dtype: torch.dtype = torch.float64,
+    second: bool = True,
+    **inputs: Any,
+) -> None:
+    """Judge value, gradients and second derivatives of an operation by what torch makes of it.
 
     Args:
         call: how the case is shown to the student.
         ours: the operation on Variables of tape.py.
         theirs: the same on tensors.
-        inputs: by name; a list of floats is differentiated, a tensor is passed on as it is.
+        hint: the question that fits a wrong value.
+        dtype: of the inputs that are differentiated.
+        second: whether second derivatives are asked for.
+        inputs: by name; nested lists are differentiated, a tensor is passed on as it is.
     """
     import tape
 
     tape.trace(False)
     tape.reset_tape()
-    for aspect, got, expected in zip(
-        _aspects(inputs),
-        _derivatives(ours, tape.grad, tape.Variable, inputs),
-        _derivatives(theirs, _grad, _leaf, inputs),
-        strict=True,
-    ):
-        report(call=call, aspect=aspect, got=got, expected=expected)
-
-
-def _aspects(inputs: dict[str, Any]) -> list[str]:
+    expected = _derivatives(theirs, _grad, _given(inputs, dtype, _leaf), second)
+    given, state = _given(inputs, dtype, tape.Variable), random_state()
+    found = _derivatives(ours, tape.grad, given, second)
+    name = str(dtype).removeprefix("torch.")
     leaves = [name for name, value in inputs.items() if isinstance(value, list)]
+    with judging():
+        for aspect, got, wanted in zip(_aspects(leaves), found, expected, strict=False):
+            where, values = f"{call}: {aspect} is", _plain(got)
+            question = hint(aspect, values, _plain(wanted))
+            expect(where, values, _plain(wanted), otherwise=question, tolerance=TOLERANCE[name])
+            if got is not None and getattr(got, "value", got).dtype != dtype:
+                other = str(getattr(got, "value", got).dtype).removeprefix("torch.")
+                raise Wrong(f"{where} {article(other)}, expected {name}", "Which line fixes it?")
+        for now, before, argument in zip(
+            given, _given(inputs, dtype, lambda x: x), inputs, strict=True
+        ):
+            if not same(getattr(now, "value", now), before):
+                raise Wrong(f"{call} changed {argument}", "Whose is it? Others may still need it.")
+        if random_state() != state:
+            raise Wrong(f"{call} changed the global random state", "Nothing here is random.")
+
+
+def _given(inputs: dict[str, Any], dtype: torch.dtype, leaf: Callable) -> list[Any]:
+    return [
+        leaf(torch.tensor(value, dtype=dtype)) if isinstance(value, list) else value.clone()
+        for value in inputs.values()
+    ]
+
+
+def _aspects(leaves: list[str]) -> list[str]:
     gradients = [f"the gradient of {name}" for name in leaves]
     return ["the value", *gradients, *(f"the second derivative of {name}" for name in leaves)]
 
 
-def _derivatives(f: Callable, grad: Callable, leaf: Callable, inputs: dict[str, Any]) -> list[Any]:
+def _derivatives(f: Callable, grad: Callable, given: list[Any], second: bool) -> list[Any]:
     """The value; the gradients of its weighted sum; the gradients of their squared length."""
-    given = [
-        leaf(torch.tensor(value, dtype=torch.float64)) if isinstance(value, list) else value
-        for value in inputs.values()
-    ]
-    leaves = [x for x, value in zip(given, inputs.values(), strict=True) if isinstance(value, list)]
+    leaves = [x for x in given if not torch.is_tensor(x) or x.requires_grad]
     result = f(*given)
     shape = tuple(result.shape)
-    weights = torch.arange(1, 1 + math.prod(shape), dtype=torch.float64).reshape(shape)
+    value = getattr(result, "value", result)
+    weights = torch.arange(1, 1 + math.prod(shape), dtype=value.dtype).reshape(shape) / 3
     gradients = grad((result * result * weights).sum(), leaves)
     if any(each is None for each in gradients):
-        return [_plain(result), *map(_plain, gradients), *(None for _ in leaves)]
+        return [result, *gradients, *(None for _ in leaves)]
+    if not second:
+        return [result, *gradients]
     length = sum((each * each).sum() for each in gradients)
-    return [_plain(result), *map(_plain, gradients), *map(_plain, grad(length, leaves))]
+    return [result, *gradients, *grad(length, leaves)]
 
 
 def _leaf(value: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from course_utils.exercises.checking import find
 
 _GRAD = """
 def my_grad(gradient_tape, L, desired_results, one):
-    dL_d = {{L.name: one}}
+    dL_d = {{{first}: {one}}}
     for entry in {order}:
         dL_doutputs = [dL_d.get(name) for name in entry.outputs]
         if {skip}:
@@ -38,6 +38,8 @@ def _changed(number: str, *changes: tuple[str, str]) -> str:
 
 def _grad(**parts: str) -> str:
     right = {
+        "first": "L.name",
+        "one": "one",
         "order": "reversed(list(gradient_tape))",
         "skip": "all(each is None for each in dL_doutputs)",
         "add": "dL_d[name] = dL_d[name] + dL_dinput if name in dL_d else dL_dinput",
@@ -77,6 +79,12 @@ report(case="mixed", loss=0.5)
 
 RIGHT = {
     "01.1": [("it reports values of its own", find("01.1").solution + _REPORT)],
+    "01.4": [
+        (
+            "right once, as asked",
+            _norm(*_own_norm("(dL_dr - r.value * (dL_dr * r.value).mean(1, keepdim=True)) / size")),
+        )
+    ],
     "01.2": [("a tuple", _grad(answer="tuple(dL_d.get(x.name) for x in desired_results)"))],
 }
 
@@ -142,6 +150,25 @@ MUTANTS = {
             "Row 2 was taken three times",
         ),
         (
+            "as many rows as the largest index",
+            _changed("01.1", ("one_hot(index, x.shape[0])", "one_hot(index)")),
+            "From workers/exercise_01_1.py, line",
+        ),
+        (
+            "the index is overwritten",
+            _changed(
+                "01.1",
+                ("    chosen =", "    kept = index.clone()\n    index.zero_()\n    chosen ="),
+                ("one_hot(index,", "one_hot(kept,"),
+            ),
+            "changed index",
+        ),
+        (
+            "double precision, always",
+            _changed("01.1", ("x.value.sigmoid()", "x.value.double().sigmoid()")),
+            "expected float32",
+        ),
+        (
             "columns for rows",
             _changed("01.1", ("Variable(chosen) @ x", "(Variable(chosen)[0] @ x)")),
             "not subscriptable",
@@ -178,13 +205,28 @@ MUTANTS = {
             ),
             "Did you add Variables, or values?",
         ),
+        (
+            "L is the last on the tape",
+            _grad(first="gradient_tape[-1].outputs[0]"),
+            "By what do you know",
+        ),
+        (
+            "turned around",
+            _grad(order="gradient_tape.reverse() or list(gradient_tape)"),
+            "changed the tape",
+        ),
+        (
+            "`one` is always 1",
+            _grad(one="type(one)(one.value * 0 + 1)"),
+            "Does yours begin with it?",
+        ),
         ("all gradients", _grad(answer="dL_d"), "expected a list of 2"),
         ("one gradient too few", _grad(answer="list(dL_d.values())[1:2]"), "a list of 1, expected"),
-        ("no answer", _grad(answer="None"), "a NoneType, expected a list of 2"),
+        ("no answer", _grad(answer="None"), "returned None, expected a list of 2"),
         (
             "the number 0 where there is no path",
             _grad(answer="[dL_d.get(x.name, 0) for x in desired_results]"),
-            "a gradient of type int, expected a Variable or None",
+            "returned an int as a gradient, expected a Variable or None",
         ),
         (
             "tensors",
@@ -198,7 +240,11 @@ MUTANTS = {
         ),
     ],
     "01.3": [
-        ("the number", _hvp(_FIRST, "return (g * v).sum().value"), "expected 3 numbers"),
+        (
+            "the number",
+            _hvp(_FIRST, "return (g * v).sum().value"),
+            "expected [-2.544",
+        ),
         ("the gradient", _hvp(_FIRST, "return g.value"), "That is the gradient. One"),
         ("gradient times v", _hvp(_FIRST, "return g.value * v"), "times v, number by number"),
         (
@@ -258,6 +304,30 @@ MUTANTS = {
             "gave a Variable, expected a Tensor",
         ),
         (
+            "torch's whole Hessian",
+            _hvp("return torch.autograd.functional.hessian(f, x.value) @ v"),
+            "uses hessian, which does what you are asked to write",
+        ),
+        (
+            "v is used up",
+            _hvp(
+                _FIRST,
+                "(h,) = grad((g * v.clone()).sum(), [x])",
+                "v.zero_()",
+                "return torch.zeros_like(v) if h is None else h.value",
+            ),
+            "changed x or v",
+        ),
+        (
+            "divided by its length",
+            _hvp(
+                _FIRST,
+                "(h,) = grad((g * (v / v.norm())).sum(), [x])",
+                "return torch.zeros_like(v) if h is None else h.value * v.norm()",
+            ),
+            "f mixed, v = 0, n = 3: the product is",
+        ),
+        (
             "not a number",
             _hvp(_FIRST, "(h,) = grad(g * v, [x])", "return h.value"),
             "grad needs a loss that is one number",
@@ -281,9 +351,9 @@ MUTANTS = {
             "the gradient of x is",
         ),
         (
-            "right once, and not twice",
-            _norm(*_own_norm("(dL_dr - r.value * (dL_dr * r.value).mean(1, keepdim=True)) / size")),
-            "an operation on Variables",
+            "right for rows of three",
+            _norm(*_own_norm("(dL_dr - r * (dL_dr * r).sum(1, keepdim=True) / 3) / size")),
+            "rms_norm of 3 rows: the gradient of x is",
         ),
         (
             "another value",

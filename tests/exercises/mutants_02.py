@@ -62,6 +62,33 @@ _LEAD = "self.pushes[worker] - min(self.pushes.values())"
 
 MUTANTS = {
     "02.1": [
+        (
+            "the batch emptied",
+            _scatter(
+                "parts = [part.clone() for part in _cut(batch, count)]",
+                "if not batch.requires_grad: batch.zero_()",
+                "return parts",
+            ),
+            "changed what it was given",
+        ),
+        (
+            "no gradient where rows are few",
+            _scatter(
+                "parts = list(_cut(batch, count))",
+                "return [p.detach() for p in parts] if len(batch) < count else parts",
+            ),
+            "still connected with the batch",
+        ),
+        (
+            "a gradient twice as large",
+            _scatter(
+                "parts = _cut(batch, count)",
+                "twice = [part + (part - part.detach()) for part in parts]",
+                "return twice if batch.requires_grad else list(parts)",
+            ),
+            "how often?",
+        ),
+        ("torch's own", _scatter("return list(batch.tensor_split(count))"), "uses tensor_split"),
         ("as torch.chunk", _scatter("return list(batch.chunk(count))"), "gets no part at all"),
         (
             "through NumPy",
@@ -154,6 +181,30 @@ MUTANTS = {
         ),
     ],
     "02.2": [
+        (
+            "always float64",
+            _mean("return sum(g.double() * n for g, n in zip(gradients, rows) if n) / sum(rows)"),
+            "returned float64, expected float32",
+        ),
+        (
+            "who diverged is left out too",
+            _mean(
+                "pairs = [(g, n) for g, n in zip(gradients, rows) if not g.isnan().any()]",
+                "return sum(g * n for g, n in pairs) / sum(n for _, n in pairs)",
+            ),
+            "expected nan",
+        ),
+        (
+            "the rows are emptied",
+            _mean(
+                "total, mean = sum(rows), 0",
+                "for g in reversed(gradients):",
+                "    n = rows.pop()",
+                "    mean = mean + g * n / total if n else mean",
+                "return mean",
+            ),
+            "changed what it was given",
+        ),
         ("mean of means", _mean("return torch.stack(gradients).mean(0)"), "a mean of means"),
         ("sum of means", _mean("return sum(gradients)"), "a sum of means"),
         (
@@ -188,7 +239,7 @@ MUTANTS = {
         (
             "single precision",
             _mean("return sum(g.float() * (n / sum(rows)) for g, n in zip(gradients, rows) if n)"),
-            "nearly right: returned [2.900000095, -1], expected [2.9, -1]",
+            "Nearly right. In which dtype are the weights",
         ),
         (
             "weights in single precision",
@@ -216,10 +267,35 @@ MUTANTS = {
         (
             "a list",
             _mean("return [sum(g * n for g, n in zip(gradients, rows) if n) / sum(rows)]"),
-            "returned list, expected a tensor",
+            "returned a list, expected a tensor",
         ),
     ],
     "02.3": [
+        (
+            "workers are 1, 2, 3",
+            _gate().replace("dict.fromkeys(workers, 0)", "{1: 0, 2: 0, 3: 0}"),
+            "KeyError",
+        ),
+        (
+            "a count for all gates",
+            _gate()
+            .replace("    def __init__", "    pushes = {}\n\n    def __init__")
+            .replace(
+                "self.pushes, self.bound = dict.fromkeys(workers, 0), bound",
+                "self.pushes.update(dict.fromkeys(workers, 0)); self.bound = bound",
+            ),
+            "said",
+        ),
+        (
+            "a bound of 3 at most",
+            _gate(f"return {_LEAD} <= min(3, self.bound)"),
+            "worker 2: 4, worker 3: 2. may_start(2) said False",
+        ),
+        (
+            "a method is missing",
+            _gate(left="raise NotImplementedError"),
+            "left still raises NotImplementedError",
+        ),
         ("always open", _gate("return True"), "How far will it be after this step?"),
         ("never opens first", _gate(f"return {_LEAD} < self.bound"), "who ever will?"),
         ("one too far", _gate(f"return {_LEAD} <= self.bound + 1"), "1 ahead of the slowest"),
@@ -251,7 +327,7 @@ MUTANTS = {
             _gate(f"self.asked += 1; return {_LEAD} <= self.bound and self.asked % 2 == 1"),
             "Does asking change anything?",
         ),
-        ("a number", _gate(f"return self.bound - {_LEAD} + 1"), "returned a int, expected a bool"),
+        ("a number", _gate(f"return self.bound - {_LEAD} + 1"), "returned an int, expected a bool"),
         ("pushes not counted", _gate(pushed="pass"), "How far will it be after this step?"),
         (
             "who leaves takes the counts along",

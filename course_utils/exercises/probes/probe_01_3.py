@@ -3,9 +3,13 @@
 import tape
 import torch
 
-from course_utils.exercises.findings import report
+from course_utils.exercises.compare import Wrong, article, count, judge
+from course_utils.exercises.findings import judging, observe, random_values, report
 
 from exercise_01_3 import hvp
+
+LINEAR = "When is the gradient independent of x, and what is the curvature then?"
+OF_WHAT = "H v is the gradient of a number. Of which?"
 
 
 def mixed(x):
@@ -20,7 +24,13 @@ def linear(x):
 
 
 tape.trace(False)
-for name, f, n in (("mixed", mixed, 3), ("mixed", mixed, 30), ("linear", linear, 3)):
+cases = (
+    ("mixed", mixed, 3),
+    ("mixed", mixed, 30),
+    ("linear", linear, 3),
+    ("mixed, v = 0", mixed, 3),
+)
+for name, f, n in cases:
     calls = 0
 
     def counted(x, f=f):
@@ -30,28 +40,45 @@ for name, f, n in (("mixed", mixed, 3), ("mixed", mixed, 30), ("linear", linear,
         return f(x)
 
     tape.reset_tape()
-    x = torch.linspace(0.1, 0.3, n, dtype=torch.float64)
-    v = torch.linspace(1.0, -2.0, n, dtype=torch.float64)
+    x = 0.3 * random_values(n, n, dtype=torch.float64).cpu()
+    v = random_values(n + 1, n, dtype=torch.float64).cpu() * (name != "mixed, v = 0")
+    variable, direction = tape.Variable(x.clone(), name="x"), v.clone()
     try:
-        answer = hvp(counted, tape.Variable(x.clone(), name="x"), v.clone())
+        found = observe(hvp, counted, variable, direction, may_change=True)
     except (AttributeError, TypeError) as error:  # what comes of a None
         if name != "linear":
             raise
-        answer = error
+        found = {"kind": type(error).__name__}
     hessian = torch.autograd.functional.hessian(f, x)
     gradient = torch.autograd.functional.jacobian(f, x)
-    report(
-        case=name,
-        n=n,
-        kind=type(answer).__name__,
-        answer=answer if isinstance(answer, torch.Tensor) else None,
-        expected=hessian @ v,
-        calls=calls,
-        entries=len(tape.gradient_tape),
-        mistakes={
-            "gradient": gradient,
-            "gradient times v": gradient * v,
-            "diagonal": hessian.diagonal() * v,
-            "ones": hessian.sum(1),
-        },
-    )
+    report(entries=len(tape.gradient_tape))
+    where = f"f {name}, n = {n}:"
+    with judging():
+        if found["kind"] != "Tensor":
+            hint = LINEAR if name == "linear" else "The caller wants the numbers."
+            raise Wrong(f"{where} it gave {article(found['kind'])}, expected a Tensor", hint)
+        if calls != 1:
+            raise Wrong(
+                f"{where} f was called {count(calls, 'time')}, expected once",
+                "No differences, no second graph: what did the first gradient leave on the tape?",
+            )
+        judge(
+            where,
+            found,
+            (hessian @ v).tolist(),
+            dtype="float64",
+            verb="the product is",
+            mistakes={
+                "That is the gradient. One derivative more?": gradient.tolist(),
+                "That is the gradient times v, number by number. And then?": (
+                    gradient * v
+                ).tolist(),
+                "That uses the diagonal of H only. How does x1 change the slope along x2?": (
+                    hessian.diagonal() * v
+                ).tolist(),
+                "That is H times ones. Where does v come in?": hessian.sum(1).tolist(),
+            },
+            otherwise=OF_WHAT,
+        )
+        if not torch.equal(variable.value, x) or not torch.equal(direction, v):
+            raise Wrong(f"{where} it changed x or v", "They are the caller's. Make new values.")
