@@ -63,6 +63,19 @@ RIGHT = {
 
 MUTANTS = {
     "03.1": [
+        (
+            "the caller's list is emptied",
+            _buckets(result="sizes.clear() or buckets"),
+            "changed what it was given",
+        ),
+        (
+            "a table of known models",
+            "def my_buckets(sizes, cap, first_cap):\n"
+            "    from course_utils.exercises.nb03 import BUCKETS, buckets\n"
+            "    known = [case for case in BUCKETS if case == (sizes, cap, first_cap)]\n"
+            "    return buckets(*known[0]) if known else []",
+            "exactly one bucket",
+        ),
         ("first parameter first", _buckets(order="range(len(sizes))"), "begins at the last layer"),
         (
             "order within a bucket",
@@ -97,6 +110,41 @@ MUTANTS = {
     ],
     "03.2": [
         (
+            "every rank's gradient in one message",
+            _hook(
+                "every = torch.zeros(world, *parameter.shape, dtype=parameter.dtype)",
+                "every[dist.get_rank()] = parameter.grad",
+                "dist.all_reduce(every)",
+                "parameter.grad = every.mean(0)",
+            ),
+            "What else is in your message?",
+        ),
+        (
+            "not waited for, with a sleep",
+            _hook(
+                "import time",
+                "parameter.grad /= world",
+                "dist.all_reduce(parameter.grad, async_op=True)",
+                "time.sleep(0.3)",
+            ),
+            "a request was not waited for",
+        ),
+        (
+            "a gradient for the frozen bias",
+            _hook("parameter.grad /= world", "dist.all_reduce(parameter.grad)")
+            + "        else: parameter.grad = torch.zeros_like(parameter)\n",
+            "last.bias is trained now, or has a gradient",
+        ),
+        (
+            "the frozen bias is trained",
+            _hook(
+                "parameter.grad /= world",
+                "dist.all_reduce(parameter.grad)",
+                trained="parameter.requires_grad_() is parameter",
+            ),
+            "last.bias is trained now, or has a gradient",
+        ),
+        (
             "the parameter, as published",
             _hook("dist.all_reduce(parameter.detach())", "parameter.grad /= world"),
             "backward changed a parameter",
@@ -119,7 +167,7 @@ MUTANTS = {
         (
             "on rank 0 only",
             _hook("parameter.grad /= world", "dist.reduce(parameter.grad, 0)"),
-            "on rank 1 the gradient",
+            "rank 1: the gradient",
         ),
         (
             "gradient lost",
@@ -147,7 +195,7 @@ MUTANTS = {
                 "dist.all_reduce(parameter.grad)",
                 "dist.broadcast(parameter.grad, 0)",
             ),
-            "one for each gradient",
+            "expected one all_reduce for each gradient",
         ),
         (
             "tied twice",

@@ -41,6 +41,30 @@ PADDED = "order = (order * ranks)[:total]"
 
 MUTANTS = {
     "03.3": [
+        (
+            "the global generator",
+            _share(
+                "torch.manual_seed(seed + epoch)",
+                "order = torch.randperm(size).tolist()",
+                PADDED,
+                "return order[rank::ranks]",
+            ),
+            "changed the global random state",
+        ),
+        (
+            "floats",
+            _share(PADDED, "return [float(index) for index in order[rank::ranks]]"),
+            "a list with a float in it",
+        ),
+        (
+            "tensors of one number",
+            _share(
+                PADDED,
+                "return list(order[rank::ranks])",
+                order="list(torch.randperm(size, generator=generator))",
+            ),
+            "a list with a Tensor in it",
+        ),
         ("not padded", _share("return order[rank::ranks]"), "equally many steps"),
         (
             "dropped",
@@ -89,6 +113,57 @@ MUTANTS = {
         ),
     ],
     "03.4": [
+        (
+            "contiguous blocks",
+            _accuracy(
+                "number = rank * len(right) + torch.arange(len(right))",
+                "total = right[number < size].sum()",
+                "dist.all_reduce(total)",
+                "return total.item() / size",
+            ),
+            "returned",
+        ),
+        (
+            "every bit to everyone",
+            _accuracy(
+                "every = [torch.empty_like(right) for _ in range(world)]",
+                "dist.all_gather(every, right)",
+                "return torch.stack(every, 1).flatten()[:size].double().mean().item()",
+            ),
+            "called all_gather of",
+        ),
+        (
+            "every bit to everyone, in a thread",
+            _accuracy(
+                "import threading",
+                "every = [torch.empty(40 * len(right)) for _ in range(world)]",
+                "arguments = every, right.float().repeat(40)",
+                "thread = threading.Thread(target=dist.all_gather, args=arguments)",
+                "thread.start()",
+                "thread.join()",
+                "every = [each[: len(right)] for each in every]",
+                "return torch.stack(every, 1).flatten()[:size].double().mean().item()",
+            ),
+            "past its collectives",
+        ),
+        (
+            "a sum of bytes",
+            _accuracy(
+                "total = real.sum().to(torch.uint8)",
+                "dist.all_reduce(total)",
+                "return total.item() / size",
+            ),
+            "5,000 samples",
+        ),
+        (
+            "rounded",
+            _accuracy(
+                "total = real.sum()",
+                "dist.all_reduce(total)",
+                "return round(total.item() / size, 2)",
+            ),
+            "is something rounded",
+        ),
         ("own", _accuracy("return real.float().mean().item() if len(real) else 0.0"), "Who tells"),
         (
             "padding counted",
@@ -132,7 +207,7 @@ MUTANTS = {
                 "dist.all_reduce(total)",
                 "return total.item() / max(1, length * world)",
             ),
-            "On which ranks is it padding",
+            "On which is it padding",
         ),
         (
             "divided by the world, as published",
@@ -146,7 +221,7 @@ MUTANTS = {
                 "dist.reduce(total, 0)",
                 "return total.item() / size if rank == 0 else None",
             ),
-            "rank 1 returned a NoneType",
+            "rank 1 returned None",
         ),
         (
             "a tensor",
@@ -173,7 +248,7 @@ MUTANTS = {
                 "dist.barrier()",
                 "return every.double().mean().item()",
             ),
-            "took part in 3 collectives",
+            "called all_gather of",
         ),
     ],
 }

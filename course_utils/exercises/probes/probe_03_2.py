@@ -1,71 +1,117 @@
 """Lets the student's hooks average the gradients of a small model, and looks at all they did."""
 
 import copy
-from collections import Counter
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from course_utils.exercises.findings import report
-from course_utils.meter import meter
+from course_utils.exercises.compare import TOLERANCE, Wrong, expect, hint_for, named_calls
+from course_utils.exercises.findings import judging, observe, random_values, where
 from course_utils.worker import device, init
 
 from exercise_03_2 import average_gradients
+
+WIDTH = 6
 
 
 class Small(nn.Module):
     """A matrix in two places, and a bias that is not trained."""
 
-    def __init__(self) -> None:
+    def __init__(self, dtype: torch.dtype) -> None:
         super().__init__()
-        self.first, self.again = nn.Linear(2, 2, bias=False), nn.Linear(2, 2)
+        self.first, self.again = nn.Linear(WIDTH, WIDTH, bias=False), nn.Linear(WIDTH, WIDTH)
         self.again.weight = self.first.weight
-        self.last = nn.Linear(2, 1)
+        self.last = nn.Linear(WIDTH, 1)
         self.last.bias.requires_grad_(False)
-        for number, parameter in enumerate(self.parameters()):  # the same on every rank
-            nn.init.constant_(parameter, 0.5 + 0.25 * number)
-        self.to(device(), torch.float64)
+        self.to(device(), dtype)
+        with torch.no_grad():
+            for number, parameter in enumerate(self.parameters()):  # the same on every rank
+                parameter.copy_(random_values(number, *parameter.shape, dtype=dtype))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, 2) to (B, 1)."""
+        """(B, WIDTH) to (B, 1)."""
         return self.last(self.again(self.first(x)).square())
 
 
-def values(model: nn.Module, what: str) -> dict[str, list[float] | None]:
-    """Each trained parameter's values or gradient."""
+def gradients(model: nn.Module) -> dict[str, Tensor | None]:
+    """Each parameter's gradient, a copy."""
+    named = model.named_parameters()
+    return {name: None if p.grad is None else p.grad.clone() for name, p in named}
+
+
+def averaged(each: dict[str, Tensor | None], times: float = 1.0) -> dict[str, Tensor | None]:
+    """The mean over the ranks."""
     found = {}
-    for name, parameter in model.named_parameters():
-        if parameter.requires_grad:
-            tensor = parameter.detach() if what == "values" else parameter.grad
-            found[name] = None if tensor is None else tensor.flatten().tolist()
+    for name, gradient in each.items():
+        if gradient is not None:
+            dist.all_reduce(gradient)
+            found[name] = gradient * times / dist.get_world_size()
     return found
+
+
+def look(here: str, model: nn.Module, before: dict, expected: dict, own: dict, world: int) -> None:
+    """Raise `Wrong` at the first parameter or gradient that is not as it should be."""
+    tolerance = TOLERANCE[str(next(model.parameters()).dtype).removeprefix("torch.")]
+    for name, parameter in model.named_parameters():
+        if not torch.equal(parameter.detach(), before[name]):
+            hint = "The hook is given the parameter. What of it has to be averaged?"
+            raise Wrong(f"{here} backward changed a parameter, {name}", hint)
+        got = None if parameter.grad is None else parameter.grad.flatten().tolist()
+        if parameter.requires_grad != (name in expected) or (got and name not in expected):
+            hint = "The bias is frozen: leave it as it is, without a gradient."
+            raise Wrong(f"{here} {name} is trained now, or has a gradient", hint)
+        if name not in expected:
+            continue
+        right = expected[name].flatten()
+        mistakes = {
+            "That is this rank's own gradient. Has the sum come back into `.grad`?": own[name],
+            "That is the sum over the ranks. What makes it a mean?": right * world,
+            "Divided twice: by the hook, and by the mean that it asked for?": right / world,
+        }
+        mistakes = {q: v.flatten().tolist() for q, v in mistakes.items()} if world > 1 else {}
+        otherwise = "Write down each rank's gradient. Which of them are in yours, and how often?"
+        if got is None:
+            otherwise = "It is gone. Does your hook put back what it has averaged?"
+        hint = hint_for(got, mistakes, otherwise, tolerance)
+        expect(f"{here}: the gradient of {name} is", got, right.tolist(), (), hint, tolerance)
 
 
 init()
 rank, world = dist.get_rank(), dist.get_world_size()
-model = Small()
-plain = copy.deepcopy(model)  # the same model without hooks
-average_gradients(model)
-for number in range(2):
-    batch = torch.tensor([[1.0 + rank, 2.0 - number]], dtype=torch.float64, device=device())
-    for each in (model, plain):
-        each.zero_grad()
-    plain(batch).sum().backward()
-    own = values(plain, "gradients")
-    for parameter in plain.parameters():
-        if parameter.requires_grad:
-            dist.all_reduce(parameter.grad)
-            parameter.grad /= world
-    before = values(model, "values")
-    with meter() as moved:
-        model(batch).sum().backward()
-    report(
-        number=number,
-        moved=values(model, "values") != before,
-        gradients=values(model, "gradients"),
-        expected=values(plain, "gradients"),
-        own=own,
-        calls=Counter(call.name for call in moved.calls),
-        trainable=len(own),
-    )
+for dtype in (torch.float64, torch.float32):
+    model = Small(dtype)
+    plain = copy.deepcopy(model)  # the same model without hooks
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    average_gradients(model)
+    for step in range(3):
+        batch = random_values(100 * step + rank, 4, WIDTH, dtype=dtype)
+        plain.zero_grad()
+        plain(batch).sum().backward()
+        own = gradients(plain)
+        mean = averaged(gradients(plain))
+        if step == 1:  # the third adds to the gradients of the second
+            model.zero_grad()
+        if step < 2:
+            total = {}
+        loss = model(batch).sum()
+        found = observe(loss.backward)
+        total = {name: value + total.get(name, 0) for name, value in mean.items()}
+        here = where(f"step {step}, {dtype}".replace("torch.", ""))
+        with judging():
+            look(here, model, before, total, own, world)
+        with judging():
+            sizes = sorted(value.nbytes for value in mean.values())
+            wanted = [["all_reduce", size] for size in sizes]
+            made = sorted(found["calls"], key=lambda call: call[1])
+            if made != wanted and not (world == 1 and not made):
+                hint = "A hook for each trained parameter, registered once. How many have you?"
+                if {name for name, _ in made} != {"all_reduce"}:
+                    hint = "Which collective alone gives every rank the sum?"
+                elif len(made) == len(wanted):
+                    hint = "A gradient is as large as its parameter. What else is in your message?"
+                said = f"{here} backward called {named_calls(made)}, expected one all_reduce for "
+                raise Wrong(f"{said}each gradient: {named_calls(wanted)}", hint)
+            if found["unwaited"] or found["random"]:
+                hint = "The gradients are right by luck of timing. Is every request waited for?"
+                raise Wrong(f"{here} a request was not waited for in backward", hint)

@@ -1,24 +1,68 @@
 """Calls the student's accuracy on padded shares, and counts what goes over the wire."""
 
-import torch
+import torch.distributed as dist
 from torch.utils.data import DistributedSampler
 
-from course_utils.exercises.findings import report
-from course_utils.meter import meter
+from course_utils.exercises.compare import Wrong, count, judge, named_calls
+from course_utils.exercises.findings import judging, observe, random_values, where
 from course_utils.worker import device, init
 
 from exercise_03_4 import accuracy
 
+MOST_COLLECTIVES, MOST_BYTES = 2, 32
+
+
+def mistakes(right: list[bool], ranks: int, rank: int) -> list[tuple[str, float]]:
+    """The question for each known mistake, with the accuracy that it gives."""
+    size, length = len(right), -(-len(right) // ranks)
+    padded = [right[i % size] for i in range(length * ranks)]
+    shares = [padded[each::ranks] for each in range(ranks)]
+    real = [right[each::ranks] for each in range(ranks)]
+    own = [sum(each) / max(1, len(each)) for each in real]
+    share = sum(shares[rank]) / length
+    short = size // ranks
+    whole = sum(map(sum, (each[:short] for each in shares))) / max(1, short * ranks)
+    divided = "Divided by the number of ranks without adding up first?"
+    alone = "That is this rank's own. Who tells it of the others?"
+    return [
+        ("Padded samples count twice in yours. Which are padding?", sum(padded) / len(padded)),
+        (alone, own[rank]),
+        (alone, share),
+        ("A mean of the ranks' means. Whose samples weigh too much in it?", sum(own) / ranks),
+        ("Right sum, wrong count: how many are there, without padding?", sum(right) / len(padded)),
+        ("Right count, wrong sum: is padding among those you call right?", sum(padded) / size),
+        ("Yours drops the last sample of every rank. On which is it padding?", whole),
+        (divided, own[rank] / ranks),
+        (divided, share / ranks),
+    ]
+
+
 init()
-for size in (11, 8, 3, 1):
-    right = torch.tensor([index % 7 not in (1, 3, 5) for index in range(size)])
+rank, ranks = dist.get_rank(), dist.get_world_size()
+for size in (37, 11, 10, 5, 3, 5000, 1):
+    right = (random_values(size % 10, size) < 0.5).cpu()
     mine = list(DistributedSampler(range(size), shuffle=False))
-    with meter() as moved:
-        answer = accuracy(right[mine].to(device()), size)
-    report(
-        size=size,
-        answer=answer if isinstance(answer, (int, float)) else None,
-        kind=type(answer).__name__,
-        collectives=moved.collectives.total() + moved.messages,
-        sent=sum(call.bytes for call in moved.calls),
-    )
+    found = observe(accuracy, right[mine].to(device()), size, names=("`right`",))
+    exact = right.sum().item() / size
+    near = isinstance(found["answer"], float) and abs(found["answer"] - exact) < 0.02
+    with judging():
+        here = where(count(size, "sample"))
+        judge(
+            here,
+            found,
+            exact,
+            kinds=("float", "int"),
+            tolerance=1e-6,
+            mistakes=mistakes(right.tolist(), ranks, rank),
+            otherwise="Nearly right: is something rounded, or cut off, on its way?"
+            if near
+            else "Sample k of rank r is number r + k N. Which are beyond the end of the data?",
+        )
+    with judging():
+        calls = found["calls"]
+        if len(calls) > MOST_COLLECTIVES or sum(size for _, size in calls) > MOST_BYTES:
+            raise Wrong(
+                f"{here} called {named_calls(calls)}, allowed are {MOST_COLLECTIVES} collectives "
+                f"with {MOST_BYTES} bytes together",
+                "Which two numbers of a rank are all that the others need to know?",
+            )
