@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-import torch
-
 from course_utils.exercises.compare import Wrong
+
+# torch is imported in the functions below: `./run.sh list` works where there is none.
 
 DEADLINE = 5.0  # seconds that one call of a student's function may take
 printed: list[str] = []  # what the answer printed in its last call, or in its last run on ranks
@@ -131,11 +131,15 @@ def _bounded(call: str) -> Iterator[None]:
 
 def random_state() -> tuple[bytes, Any]:
     """The state of the global random generators."""
+    import torch
+
     return torch.get_rng_state().numpy().tobytes(), random.getstate()
 
 
 def same(one: Any, other: Any) -> bool:
     """Whether arguments are bit for bit what they were, tensors among them too."""
+    import torch
+
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         alike = one.shape == other.shape and one.dtype == other.dtype
         return alike and torch.equal(_bytes(one), _bytes(other))
@@ -146,5 +150,7 @@ def same(one: Any, other: Any) -> bool:
     return True  # a model, a tape: not a value
 
 
-def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+def _bytes(tensor: Any) -> Any:
+    import torch
+
     return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)

@@ -308,10 +308,10 @@ def _run_hint(run: Run, path: Path) -> str:
                 )
         for frame in reversed((rank.last("end") or {}).get("frames", [])):
             name, verdict = Path(frame["file"]).name, run.verdict
-            if name in cells.imported(path) and verdict.kind == "raised" and verdict.file:
+            if name in files.imported(path) and verdict.kind == "raised" and verdict.file:
                 there = Path(verdict.file).name == name
                 return "" if there else f"From workers/{name}, line {frame['line']}."
-    for file in cells.imported(path):
+    for file in files.imported(path):
         if line := refusals.forgotten_request(file):
             return (
                 f"Line {line} of {file} throws its request away. Keep every request, and wait for "

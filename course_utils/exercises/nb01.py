@@ -9,7 +9,7 @@ from course_utils import paths
 from course_utils.exercises.calls import called
 from course_utils.exercises.checking import exercise, probe
 from course_utils.exercises.compare import Wrong, expect, kind
-from course_utils.notebook import files
+from course_utils.notebook import cells, files
 
 LEAVES = {"a": 2.0, "b": 3.0, "c": 5.0}
 BY_TORCH = ("autograd", "hessian", "jacobian", "jacrev", "jacfwd", "jvp", "vjp", "linearize")
