@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from course_utils import paths
-from course_utils.display import ansi
+from course_utils.display.console import say
 from course_utils.errors import InputError, LaunchError
 from course_utils.launcher.options import Options, add_flags, flags
 from course_utils.notebook import cells, demos, files, stage
@@ -88,9 +88,8 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would break into cleaning up
-        if ansi.is_live():
-            print(ansi.ERASE, end="", flush=True)  # the progress line, and the terminal's ^C
-        print("interrupted; no rank is left running", file=sys.stderr)
+        over_the_echo = "\r" if sys.stderr.isatty() else ""  # the terminal has written ^C
+        print(f"{over_the_echo}interrupted; no rank is left running", file=sys.stderr)
         return 128 + signal.SIGINT
     except BrokenPipeError:  # as with `| head`: what is still to be flushed has nowhere to go
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -102,7 +101,7 @@ def list_(options: argparse.Namespace, rest: list[str]) -> int:
     found = demos.find_all().values()
     width = max((len(demo.name) for demo in found), default=0)
     for notebook, group in itertools.groupby(found, key=lambda demo: demo.notebook):
-        print(ansi.paint(demos.title(notebook), ansi.BOLD))
+        say(demos.title(notebook), style="bold")
         for demo in group:
             print(f"  {demo.name.ljust(width)}   {demo.about}")
     return 0
@@ -119,8 +118,10 @@ def demo(options: argparse.Namespace, rest: list[str]) -> int:
     Options(**launching_with)  # raises InputError, before anything is installed for the demo
     if options.check:
         return 0
-    below = launching(Parser(usage=argparse.SUPPRESS, add_help=False)).format_help()
-    demos.options_of(found, rest, below)
+    if {"--help", "-h"} & set(rest):
+        print(f"usage: ./run.sh demo {found.name} [options]\n\n{demos.options_help(found)}")
+        print(launching(Parser(usage=argparse.SUPPRESS, add_help=False)).format_help())
+        return 0
     went_well = stage.perform(found, rest, options.compare, **launching_with)
     return 0 if went_well else 1
 

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_utils import container, paths
-from course_utils.display import ansi
+from course_utils.display import console
 from course_utils.launcher.request import LOOPBACK_INTERFACE
 
-COLOURS = {"ok": ansi.GREEN, "note": ansi.YELLOW, "problem": ansi.RED}
-NEEDED = ("torch", "numpy", "matplotlib", "IPython", "psutil", "filelock")
+COLOURS = {"ok": console.GREEN, "note": console.YELLOW, "problem": console.RED}
+NEEDED = ("torch", "numpy", "matplotlib", "IPython", "psutil", "rich", "filelock")
 TORCH_TIMEOUT = 120  # seconds; a cold disk needs up to a minute to import torch
 GIB = 2**30
 LOOPBACK = "127.0.0.1"
@@ -68,7 +68,7 @@ class Finding:
     remedy: str = ""
 
     def __str__(self) -> str:
-        line = f"{ansi.paint(f'{self.mark:<8}', COLOURS[self.mark])} {self.what:<12}{self.found}"
+        line = f"{self.mark:<8} {self.what:<12}{self.found}"
         return f"{line}\n{'':21} -> {self.remedy}" if self.remedy else line
 
 
@@ -84,7 +84,9 @@ def doctor() -> int:
     """Print a line for each thing that a lab needs; return 1 if a lab would fail, else 0."""
     problems = 0
     for finding in examine():
-        print(finding, flush=True)
+        said = str(finding)
+        console.say(finding.mark, COLOURS[finding.mark], end="")
+        console.say(said.removeprefix(finding.mark))
         problems += finding.mark == "problem"
     print(f"\nto fix: {problems}" if problems else "\nready")
     return 1 if problems else 0

@@ -10,6 +10,6 @@ def colour(number: int) -> str:
     return COLOURS[number % len(COLOURS)]
 
 
-def terminal(number: int, text: str) -> str:
-    """`text` in the colour of rank `number`, for a terminal."""
-    return f"\033[38;5;{TERMINAL[number % len(TERMINAL)]}m{text}\033[0m"
+def terminal(number: int) -> str:
+    """The colour of rank `number` as rich names it, among a terminal's 256."""
+    return f"color({TERMINAL[number % len(TERMINAL)]})"

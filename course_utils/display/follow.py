@@ -1,13 +1,10 @@
-"""Follows what the ranks of a living run write: their logs, and how far they say they are."""
+"""Follows what the ranks of a living run write: their logs and their events."""
 
 import json
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-
-from course_utils.display import text
-from course_utils.runs import Run
 
 
 class Tail:
@@ -54,23 +51,3 @@ class Events(Tail):
         for line in self.lines():
             with suppress(json.JSONDecodeError):  # two processes of a rank that report at once
                 yield json.loads(line)
-
-
-class Progress:
-    """A progress bar fed by rank 0's `report(step=, total=)`."""
-
-    WIDTH = 30
-
-    def __init__(self, run: Run):
-        self._events = Events(run.ranks[0].dir / "events.jsonl")
-        self._last: dict[str, Any] = {}
-
-    def line(self) -> str:
-        """The bar with the latest values; '' as long as no rank has said how far it is."""
-        for event in self._events.new():
-            if event["kind"] == "report" and text.share_done(event["data"]) is not None:
-                self._last = event["data"]
-        if not self._last:
-            return ""
-        done = int(self.WIDTH * text.share_done(self._last))
-        return f"{'━' * done}{'─' * (self.WIDTH - done)} {text.progress(self._last)}"

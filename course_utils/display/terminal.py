@@ -1,67 +1,88 @@
-"""A run as a terminal shows it: labelled lines as they come, and how far the ranks are."""
+"""A run in a terminal: labelled lines as they come, and below them how far the ranks are."""
 
-import sys
+from collections.abc import Iterator
 
-from course_utils.display import ansi, text
-from course_utils.display.follow import Events, Progress, Tail
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.segment import Segment, Segments
+from rich.style import Style
+from rich.table import Column
+
+from course_utils import palette
+from course_utils.display import text
+from course_utils.display.console import open_console
+from course_utils.display.follow import Events, Tail
 from course_utils.launcher import Screen
 from course_utils.runs import Run
 
 AT_ONCE = 150, 50  # first and last lines of a rank that are shown in one update
+BAR = 30  # columns
 
 
 class Terminal(Screen):
-    """`[rank 1] line` for each line as it comes; colours and a progress line on a real terminal."""
+    """`[rank 1] line` for each line as it comes; colours and a progress bar on a real terminal."""
 
     def __init__(self, run: Run, notice: str):
-        self._tails = [(rank, Tail(rank.dir / "stdout.log")) for rank in run.ranks]
-        self._tails += [(rank, Tail(rank.dir / "stderr.log")) for rank in run.ranks]
-        self._events: Events | None = Events(run.ranks[0].dir / "events.jsonl")
-        self._progress = Progress(run)
-        self._live = ansi.is_live()
-        self._bar = ""
-        print("\n".join(filter(None, [run.command, notice])), flush=True)
+        self._logs = [
+            (rank.number, Tail(rank.dir / log))
+            for log in ("stdout.log", "stderr.log")
+            for rank in run.ranks
+        ]
+        self._events = Events(run.ranks[0].dir / "events.jsonl")
+        self._joined = False
+        self._console = open_console()
+        self._progress = Progress(
+            BarColumn(BAR),
+            TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+            console=self._console,
+            auto_refresh=False,
+            transient=True,
+        )
+        self._bar = self._progress.add_task("", total=1)
+        self._print([Segment(line + "\n") for line in (run.command, notice) if line])
 
     def update(self, final: bool = False) -> None:
-        """Print what the ranks have said since."""
-        lines = [
-            f"{label(rank.number)} {line}"
-            for rank, tail in self._tails
-            for line in text.capped(tail.lines(final), str(tail.path), *AT_ONCE)
-        ]
-        lines = [*self._place(), *lines]
-        bar = self._progress.line() if self._live and not final else ""
-        bar = bar.partition("\n")[0][: ansi.width() - 1]  # only one line can be drawn anew
-        if lines or bar != self._bar:
-            erase = ansi.ERASE if self._bar else ""
-            sys.stdout.write(erase + "".join(line + "\n" for line in lines) + bar)
-            sys.stdout.flush()
-            self._bar = bar
-
-    def _place(self) -> list[str]:
-        """Once, as soon as rank 0 has told it: what the ranks talk over, and where they compute."""
-        for event in self._events.new() if self._events else ():
-            if event["kind"] == "group":  # it has joined the others
-                self._events = None
-                return [f"{event['data']['backend']} · {event['data']['device']}"]
-        return []
+        """Print what the ranks have said since, and redraw the bar if rank 0 got further."""
+        self._print([*self._news(), *self._said(final)])
+        if self._progress.live.is_started:
+            self._progress.refresh()
 
     def fold(self) -> None:
-        """Take the progress line away: the run is being stopped."""
-        if self._bar:
-            sys.stdout.write(ansi.ERASE)
-            sys.stdout.flush()
-            self._bar = ""
+        """Take the bar away."""
+        self._progress.live.stop()
 
     def close(self, run: Run) -> None:
         """Print the rest, the results and how it went."""
         self.update(final=True)
+        self.fold()
         for rank in run.ranks:
-            for values in text.results(rank):
-                print(label(rank.number), values)
-        print(text.headline(run), flush=True)
+            self._print([part for line in text.results(rank) for part in _line(rank.number, line)])
+        self._print([Segment(text.headline(run) + "\n")])
+
+    def _news(self) -> Iterator[Segment]:
+        """Move the bar to rank 0's last report, and say once where the ranks have met."""
+        for event in self._events.new():
+            data = event["data"]
+            if event["kind"] == "group" and not self._joined:
+                self._joined = True
+                yield Segment(f"{data['backend']} · {data['device']}\n")
+            elif event["kind"] == "report" and (share := text.share_done(data)) is not None:
+                self._progress.update(self._bar, completed=share, description=text.progress(data))
+                if self._console.is_interactive:
+                    self._progress.start()
+
+    def _said(self, final: bool) -> Iterator[Segment]:
+        """The new lines of the ranks."""
+        for number, log in self._logs:
+            for line in text.capped(log.lines(final), str(log.path), *AT_ONCE):
+                yield from _line(number, line)
+
+    def _print(self, segments: list[Segment]) -> None:
+        """Print segments as they are: rich would wrap text, and take time to."""
+        if segments:
+            self._console.print(Segments(segments))
 
 
-def label(number: int) -> str:
-    """What stands before each line of a rank."""
-    return ansi.rank(number, f"[rank {number}]")
+def _line(number: int, line: str) -> Iterator[Segment]:
+    """A line with its rank before it."""
+    yield Segment(f"[rank {number}]", Style.parse(palette.terminal(number)))
+    yield Segment(f" {line}\n")

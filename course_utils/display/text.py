@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from course_utils.formats import values
 from course_utils.runs import Rank, Run
 
 HEAD, TAIL = 8, 4  # lines of a rank that are shown when it printed more than both together
@@ -69,22 +70,3 @@ def share_done(report: dict[str, Any]) -> float | None:
 def is_number(value: Any) -> bool:
     """Whether a reported value can be drawn."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def values(report: dict[str, Any]) -> str:
-    """The values of a report: `sent 24.0   received 8.0`."""
-    return "   ".join(f"{name} {number(value)}" for name, value in report.items())
-
-
-def number(value: Any) -> str:
-    """A value in few digits: `0.333333`, `[1, 2]`.
-
-    Rounding errors differ between CPUs: what is below 1e-6 is given as the next power of ten.
-    """
-    if isinstance(value, float) and 0 < abs(value) < 1e-6:
-        return f"{10.0 ** math.ceil(math.log10(abs(value)) - 1e-9):.0e}"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, list):
-        return "[" + ", ".join(number(item) for item in value) + "]"
-    return str(value)

@@ -6,7 +6,6 @@ from typing import Any
 
 from course_utils.display import lanes, page, text
 from course_utils.display.lanes import Lane
-from course_utils.display.terminal import Terminal
 from course_utils.launcher import Screen
 from course_utils.launcher.options import Options
 from course_utils.runs import Run
@@ -66,5 +65,8 @@ def screen_for(run: Run, options: Options) -> Screen:
     """The screen that fits where this process runs."""
     if not options.show:
         return Screen()
-    screen = Notebook if page.in_notebook() else Terminal
-    return screen(run, options.notice)
+    if page.in_notebook():
+        return Notebook(run, options.notice)
+    from course_utils.display.terminal import Terminal  # and with it rich
+
+    return Terminal(run, options.notice)

@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
-from course_utils.display.text import number
 from course_utils.exercises.checking import Wrong, exercise, probe
+from course_utils.formats import number
 
 MOST_VALUES = 4  # that a rank may hand to collectives for each token of 06.4
 BY_CHANCE = (

@@ -117,7 +117,7 @@ def add_flags(parser: Any, **defaults: Any) -> None:
             default = defaults.get(each.name, each.default)
             words = dict(each.metadata["words"])
             if default is not None:
-                words["help"] += f" ({default:g})"
+                words["help"] += f" (default: {default:g})"
             parser.add_argument(*each.metadata["names"], dest=each.name, default=default, **words)
 
 

@@ -1,8 +1,5 @@
 """The demos: cells of the notebooks tagged `demo:NAME`, with the proofs tagged `proof:NAME`."""
 
-import __future__
-
-import argparse
 import ast
 import json
 from collections.abc import Sequence
@@ -10,7 +7,13 @@ from dataclasses import dataclass
 
 from course_utils import paths
 from course_utils.errors import InputError
-from course_utils.notebook import cells, magics
+from course_utils.launcher import launch_path
+from course_utils.launcher.options import Options
+from course_utils.notebook import cells
+from course_utils.notebook.arguments import parse_torchrun
+from course_utils.notebook.files import script_path
+
+READ_OPTIONS = paths.ROOT / "course_utils" / "notebook" / "read_options.py"
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Demo:
         name: as in `./run.sh demo NAME`.
         notebook: where it is from.
         about: the first line of its script's docstring.
-        script: its source.
+        has_options: whether its script has a `parse_arguments`.
         main: the launch that is shown.
         proofs: the launches that prove its claims afterwards.
     """
@@ -38,7 +41,7 @@ class Demo:
     name: str
     notebook: str
     about: str
-    script: str
+    has_options: bool
     main: Step
     proofs: tuple[Step, ...]
 
@@ -50,10 +53,11 @@ def find_all() -> dict[str, Demo]:
     found = {}
     for cell in found_cells:
         for name in tagged(cell, "demo:"):
-            script = sources[cell.file]
-            about = (ast.get_docstring(ast.parse(script)) or cell.file).partition("\n")[0]
+            script = ast.parse(sources[cell.file])
+            about = (ast.get_docstring(script) or cell.file).partition("\n")[0]
+            options = any(getattr(node, "name", "") == "parse_arguments" for node in script.body)
             proofs_ = tuple(step(other) for other in found_cells if name in tagged(other, "proof:"))
-            found[name] = Demo(name, cell.notebook, about, script, step(cell), proofs_)
+            found[name] = Demo(name, cell.notebook, about, options, step(cell), proofs_)
     return found
 
 
@@ -66,7 +70,7 @@ def step(cell: cells.Cell) -> Step:
     """The launch that a cell makes."""
     if cell.magic == "worker":
         return Step(cell.file, 2, ())
-    options = magics.parse_torchrun(cell.line)
+    options = parse_torchrun(cell.line)
     return Step(options.file, options.nproc, tuple(options.arguments))
 
 
@@ -90,52 +94,43 @@ def title(notebook: str) -> str:
     return heading.removeprefix("# ") if heading.startswith("# ") else notebook
 
 
-def options_of(demo: Demo, arguments: Sequence[str], launching: str = "") -> None:
-    """Check a demo's own options before anything starts, by its script's `parse_arguments`.
+def options_help(demo: Demo) -> str:
+    """What a demo's script says about itself and its options, by its own `--help`."""
+    if not demo.has_options:
+        return f"{demo.about}\n"
+    _, said = _read_options(demo, ["--help"], demo.main.nproc)
+    return said.partition("\n\n")[2]  # without the usage, which knows no option of launching
+
+
+def check_options(demo: Demo, arguments: Sequence[str], ranks: int) -> None:
+    """Let a demo's script judge its options, and the number of ranks, before any rank starts.
 
     Args:
         demo: the demo.
         arguments: what was given for its script.
-        launching: what its help says below about options that are not the script's.
+        ranks: how many there will be, on all machines.
 
     Raises:
-        InputError: an option it does not have, or a value that cannot be.
-        SystemExit: after `--help`, which is printed.
+        InputError: the script has no such option, or refuses a value or the number of ranks.
     """
-    tree = ast.parse(demo.script)
-    parse = [node for node in tree.body if getattr(node, "name", "") == "parse_arguments"]
-    parsers = _QuietArgparse(demo.name, launching)
-    if parse:
-        namespace = {"argparse": parsers, "__doc__": ast.get_docstring(tree)}
-        later = __future__.annotations.compiler_flag  # annotations name what is not imported here
-        exec(compile(ast.Module(parse, []), demo.main.file, "exec", later), namespace)
-        namespace["parse_arguments"](list(arguments))
-    else:
-        parsers.ArgumentParser(description=demo.about).parse_args(arguments)
+    if not demo.has_options:
+        if arguments:
+            raise InputError(f"demo {demo.name} has no options of its own, and no {arguments[0]}")
+        return
+    status, said = _read_options(demo, arguments, ranks)
+    if status:
+        reason = said.rpartition("error: ")[2].strip()
+        raise InputError(f"demo {demo.name}: {reason} (./run.sh demo {demo.name} --help)")
 
 
-class _QuietArgparse:
-    """The module argparse, with parsers that raise one sentence and bear the demo's name."""
+def _read_options(demo: Demo, arguments: Sequence[str], ranks: int) -> tuple[int, str]:
+    """The exit status of the script's own `parse_arguments`, 0 if it returned, and its words.
 
-    def __init__(self, demo: str, launching: str):
-        self._demo = demo
-        self._launching = launching
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(argparse, name)
-
-    def ArgumentParser(self, **options: object) -> argparse.ArgumentParser:
-        """A parser called `./run.sh demo NAME`."""
-        options |= {
-            "prog": f"./run.sh demo {self._demo}",
-            "usage": "%(prog)s [--nproc-per-node N] [options]",
-            "epilog": self._launching,
-            "formatter_class": argparse.RawDescriptionHelpFormatter,
-        }
-        parser = argparse.ArgumentParser(**options)
-
-        def error(message: str) -> None:
-            raise InputError(f"demo {self._demo}: {message} (./run.sh demo {self._demo} --help)")
-
-        parser.error = error
-        return parser
+    It runs in the helper process that will fork the ranks, which imports torch only once.
+    """
+    words = [str(script_path(demo.main.file)), demo.name, str(ranks), *arguments]
+    run = launch_path(READ_OPTIONS, words, Options(nproc=1))
+    if not run.ok:  # the script is broken, and its ranks will show where
+        return 0, ""
+    (answer,) = run.reports
+    return answer["status"], answer["said"]

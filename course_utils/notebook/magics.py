@@ -1,14 +1,12 @@
 """The magics: `%%worker`, `%%torchrun`, `%torchrun`, `%%ours` and `%solution`; the cards."""
 
-import argparse
-import shlex
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from course_utils.diagnosis.verdict import Verdict
 from course_utils.display import cards, page
 from course_utils.errors import InputError, LaunchError
-from course_utils.launcher.options import add_flags, flags
+from course_utils.launcher.options import flags
+from course_utils.notebook.arguments import Parser, parse_torchrun, split
 from course_utils.notebook.files import write
 from course_utils.notebook.launching import launch
 from course_utils.runs import Run
@@ -82,34 +80,6 @@ def torchrun(line: str, cell: str | None = None) -> None:
     namespace[name] = run
 
 
-def split(line: str) -> list[str]:
-    """A magic's line, split as a shell splits words.
-
-    Raises:
-        InputError: it cannot be split.
-    """
-    try:
-        return shlex.split(line)
-    except ValueError:
-        raise InputError(
-            f"a quotation mark or a backslash stands alone in the line {line.strip()}: put a "
-            "backslash before it, or leave it out"
-        ) from None
-
-
-def parse_torchrun(words: Sequence[str]) -> argparse.Namespace:
-    """The options of a `torchrun` magic; they bear torchrun's names."""
-    parser = Parser("%torchrun")
-    add_flags(parser)
-    parser.add_argument("--as", dest="name")
-    parser.add_argument("file")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER)
-    options = parser.parse_args(words)
-    if options.name and not options.name.isidentifier():
-        raise InputError(f"--as {options.name}: the name must be one that Python allows")
-    return options
-
-
 def ours(line: str, cell: str) -> None:
     """`%%ours 01.1`: run our answer, unless the student's has passed its check here."""
     from course_utils.exercises.checking import has_passed
@@ -130,18 +100,6 @@ def solution(line: str) -> None:
     from course_utils.exercises.checking import find
 
     display(find(line.strip()).solution_card(), raw=True)
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser that raises one sentence instead of ending the kernel."""
-
-    def __init__(self, name: str):
-        super().__init__(prog=name, add_help=False, allow_abbrev=False)
-
-    def error(self, message: str) -> NoReturn:
-        """Raise what is wrong, with the usage."""
-        usage = " ".join(self.format_usage().removeprefix("usage: ").split())
-        raise InputError(f"{self.prog}: {message} (usage: {usage})")
 
 
 def _shell() -> Any:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from course_utils.display.text import number
+from course_utils.formats import number
 from course_utils.runs import Run
 
 _KEYS = ("claim", "on", "worst", "bound")

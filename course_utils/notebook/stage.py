@@ -1,19 +1,18 @@
 """A demo on stage: its launch live, what it was worth, and the proofs of its notebook."""
 
-import re
-import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from course_utils import paths
-from course_utils.display import ansi
+from course_utils.display.console import GREEN, RED, open_console, show_failure
 from course_utils.errors import InputError, LaunchError
+from course_utils.formats import rate, size
 from course_utils.launcher import launch_path
 from course_utils.launcher.options import Options
 from course_utils.launcher.request import environ
 from course_utils.notebook import proofs
-from course_utils.notebook.demos import Demo, Step
+from course_utils.notebook.demos import Demo, Step, check_options
 from course_utils.notebook.files import script_path
 from course_utils.notebook.launching import launch
 from course_utils.runs import Run
@@ -42,12 +41,16 @@ def perform(
         **options: of `launch`.
 
     Raises:
-        InputError: the options cannot be, or leave nothing to compare; nothing was started.
+        InputError: an option or the number of ranks is invalid, or leaves nothing to compare. No
+            rank of the demo was started.
     """
     ranks = demo.main.nproc if nproc is None else nproc
     main = replace(demo.main, nproc=ranks, arguments=tuple(arguments) or demo.main.arguments)
     if compare and (ranks == 1 or options.get("nnodes", 1) > 1):
         raise InputError("--compare needs 2 ranks or more, on one machine")
+    every_rank = ranks * Options(nproc=ranks, **options).nnodes
+    if arguments or every_rank != demo.main.nproc:
+        check_options(demo, main.arguments, every_rank)
     try:
         run = launch(main.file, *main.arguments, nproc=ranks, **options)
         print(summary(run), flush=True)
@@ -59,7 +62,7 @@ def perform(
     except LaunchError as error:
         if error.run is None:
             raise
-        print(failure(error), flush=True)
+        show_failure(error.run)
         return False
 
 
@@ -67,7 +70,7 @@ def summary(run: Run) -> str:
     """How long a run took and, where its script counts something, how much of that a second."""
     amount, unit = pace(run)
     took = f"{run.seconds:.1f} s in all, importing torch included"
-    return f"{took} · {few_digits(amount)} {unit}" if amount else took
+    return f"{took} · {rate(amount)} {unit}" if amount else took
 
 
 def pace(run: Run) -> tuple[float, str]:
@@ -104,7 +107,7 @@ def speed_up(main: Step, run: Run, **options: Any) -> str:
         return "speed-up: not known, because the script reports neither a rate nor its steps"
     return (
         f"speed-up: {ranks} ranks are {all_ / one:.2f} times as fast as one, "
-        f"which does {few_digits(one)} {unit}"
+        f"which does {rate(one)} {unit}"
     )
 
 
@@ -129,20 +132,6 @@ def last_of_each(run: Run, name: str) -> list[int]:
     return [values[-1] for values in every if values]
 
 
-def few_digits(amount: float) -> str:
-    """A rate, as `87,746` or `3.4`."""
-    return f"{amount:,.{0 if amount >= 100 else 1}f}"
-
-
-def size(count: float) -> str:
-    """A number of bytes in its unit, as `24.0 MB`."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            break
-        count /= 1000
-    return f"{count:.{0 if unit == 'B' else 1}f} {unit}"
-
-
 def prove(demo: Demo) -> bool:
     """Run the proofs of a demo and print them as a table; say whether every claim holds.
 
@@ -151,54 +140,20 @@ def prove(demo: Demo) -> bool:
     """
     if not demo.proofs:
         return True
-    print(f"\nProving what notebook {demo.notebook} claims ...", flush=True)
+    console = open_console()
+    console.print(f"\nProving what notebook {demo.notebook} claims ...")
     rows, broken = [], []
-    for number, each in enumerate(demo.proofs, 1):
-        if ansi.is_live():
-            print(f"{ansi.ERASE}{number} of {len(demo.proofs)}: {each.file}", end="", flush=True)
-        found = proofs.reported(launch(each.file, *each.arguments, nproc=each.nproc, show=False))
-        rows += found
-        broken += [row.claim for row in found if not row.holds] if found else [each.file]
-    print((ansi.ERASE if ansi.is_live() else "") + proofs.text(rows))
+    with console.status("") as status:
+        for number, proof in enumerate(demo.proofs, 1):
+            status.update(f"{number} of {len(demo.proofs)}: {proof.file}")
+            run = launch(proof.file, *proof.arguments, nproc=proof.nproc, show=False)
+            found = proofs.reported(run)
+            rows += found
+            broken += [row.claim for row in found if not row.holds] if found else [proof.file]
+    console.print(proofs.text(rows))
     for claim in broken:
-        print(ansi.paint(f"NOT PROVEN: {claim}", ansi.BOLD, ansi.RED))
+        console.print(f"NOT PROVEN: {claim}", style=f"bold {RED}")
     if not broken:
         held = "the claim holds" if len(rows) == 1 else f"all {len(rows)} claims hold"
-        print(ansi.paint(held, ansi.GREEN))
+        console.print(held, style=GREEN)
     return not broken
-
-
-def failure(error: LaunchError) -> str:
-    """The verdict on a run that failed: a card on a terminal, plain text elsewhere.
-
-    Where its text names a log as a notebook would, a terminal needs the path.
-    """
-    run = error.run
-    said = re.sub(rf'{run.name}\.dir / "([^"]*)"', lambda log: f"{run.dir}/{log[1]}", str(error))
-    if not ansi.is_live():
-        return f"\n{said}\nLogs: {run.dir}"
-    bar = ansi.paint("│", ansi.RED)
-    body = [f"{bar} {row}" for line in said.splitlines() for row in card_rows(line)]
-    head, foot = f"╭─ {run.verdict.kind} ", f"╰─ logs: {run.dir}"
-    head = ansi.paint(head.ljust(ansi.width() - 1, "─"), ansi.BOLD, ansi.RED)
-    return "\n".join(["", head, *body, ansi.paint(foot, ansi.RED)])
-
-
-def card_rows(line: str) -> list[str]:
-    """A line of a verdict in the rows it takes on the card, with its ranks in their colours."""
-    indent = " " * (len(line) - len(line.lstrip()) + 2)
-    rows = textwrap.wrap(
-        line,
-        ansi.width() - 3,
-        subsequent_indent=indent,
-        drop_whitespace=False,
-        break_long_words=False,  # a path can be copied
-        break_on_hyphens=False,
-    )
-    if line.startswith("  >"):  # the line of the script to look at
-        return [ansi.paint(row, ansi.BOLD) for row in rows]
-    coloured = [
-        re.sub(r"\brank (\d+)", lambda found: ansi.rank(int(found[1]), found[0]), row)
-        for row in rows
-    ]
-    return coloured or [""]

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from course_utils import palette
-from course_utils.display.text import number
+from course_utils.formats import number
 from course_utils.runs import Run
 from course_utils.show import style
 

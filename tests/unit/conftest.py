@@ -11,6 +11,7 @@ from course_utils import paths
 
 DEMO = '''"""Count to a number."""
 import argparse
+import os
 import time
 from collections.abc import Sequence
 
@@ -21,23 +22,29 @@ from course_utils.worker import init, rank, report
 
 
 def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
     parser.add_argument("--to", type=int, default=3, help="the last number")
     parser.add_argument("--pause", type=float, default=0.0, help="seconds between two numbers")
     parser.add_argument("--fail", action="store_true", help="rank 1 raises in the end")
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    if int(os.environ.get("WORLD_SIZE", 1)) > 8:
+        parser.error("nobody counts with more than 8 ranks")
+    return options
 
 
-options = parse_arguments()
-init()
-for step in range(options.to):
-    print("count", step, flush=True)
-    dist.all_reduce(torch.ones(1000))
-    report(step=step, total=options.to)
-    time.sleep(options.pause)
-if options.fail and rank() == 1:
-    raise ValueError("cannot count on")
-report(total=options.to)
+if __name__ == "__main__":
+    options = parse_arguments()
+    init()
+    for step in range(options.to):
+        print("count", step, flush=True)
+        dist.all_reduce(torch.ones(1000))
+        report(step=step, total=options.to)
+        time.sleep(options.pause)
+    if options.fail and rank() == 1:
+        raise ValueError("cannot count on")
+    report(total=options.to)
 '''
 PROOF = """
 from course_utils.worker import rank, report

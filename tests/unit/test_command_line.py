@@ -17,10 +17,18 @@ def test_list_shows_each_notebook_with_a_line_for_each_of_its_demos(small_course
     assert done.stdout == "03 · Counting\n  count   Count to a number.\n"
 
 
-def test_every_demo_of_the_course_has_a_heading_and_options_that_can_be_read():
-    for demo in demos.find_all().values():
-        assert demos.title(demo.notebook).startswith(demo.notebook[:2])
-        demos.options_of(demo, demo.main.arguments)
+@pytest.mark.parametrize("demo", demos.find_all().values(), ids=lambda demo: demo.name)
+def test_every_demo_has_a_heading_and_help_that_says_what_each_option_means(demo):
+    assert demos.title(demo.notebook).startswith(demo.notebook[:2])
+    demos.check_options(demo, demo.main.arguments, demo.main.nproc)
+    said = demos.options_help(demo)
+    assert said.startswith(demo.about)
+    options = re.split(r"\n  (?=-)", said)[1:]
+    assert bool(options) == demo.has_options
+    for option in options:
+        words = " ".join(option.split())
+        assert re.search(r"exit$|\(default: [^)]+\)$", words), f"{words}: no default"
+        assert not re.fullmatch(r"\S+ (\S+ )?\(default: .*", words), f"{words}: no meaning"
 
 
 def test_a_demo_runs_its_ranks_and_then_its_proofs(small_course):
@@ -60,6 +68,7 @@ def test_a_claim_that_does_not_hold_gives_status_1(small_course):
         (["demo", "count", "--timeout", "-1"], "above 0"),
         (["demo", "count", "--too", "3"], "unrecognized arguments: --too"),
         (["demo", "count", "--to", "x"], "invalid int value: 'x'"),
+        (["demo", "count", "-n", "9"], "demo count: nobody counts with more than 8 ranks"),
         (["demo", "nothing"], "there is no demo 'nothing'; there are: count"),
         (["demo"], "demo needs a name: ./run.sh list shows the demos"),
         (["demo", "count", "-n", "1", "--compare"], "--compare needs 2 ranks or more"),
@@ -78,15 +87,16 @@ def test_a_bad_call_is_refused_in_one_sentence_and_nothing_starts(small_course, 
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert done.stdout == ""
-    assert not (small_course.home / ".runs").exists()
+    assert not list(small_course.home.glob(".runs/*"))
 
 
 def test_a_demos_help_shows_its_script_s_options_and_those_of_launching(small_course):
     done = small_course("demo", "count", "--help")
     assert done.returncode == 0
     assert "Count to a number." in done.stdout
-    assert "--to TO" in done.stdout
-    assert "./run.sh demo count [--nproc-per-node N]" in done.stdout
+    assert re.search(r"--to TO +the last number \(default: 3\)", done.stdout)
+    assert done.stdout.startswith("usage: ./run.sh demo count [options]")
+    assert "--nproc-per-node N" in done.stdout
     assert "--compare" in done.stdout
     assert "--rdzv-endpoint HOST:PORT" in done.stdout
 

@@ -30,7 +30,7 @@ def test_every_demo_has_its_lecture_and_is_called_as_it_can_be():
     assert {words[0] for words in options} == set(known) - {"cnn", "deepspeed"}
     for name, *arguments in options:
         own = [word for word in arguments if word not in ("-n", "4", "5", "--compare")]
-        demos.options_of(known[name], own)
+        demos.check_options(known[name], own, ranks=4)
 
 
 def code(cell: str) -> list[str]:
@@ -102,7 +102,7 @@ def test_the_pytorchjob_has_one_master_and_pods_alike():
     (container,) = pod["containers"]
     assert container["name"] == "pytorch"
     assert container["command"][:2] == [".venv/bin/torchrun", "workers/train_text.py"]
-    demos.options_of(demos.find("transformer"), container["command"][2:])
+    demos.check_options(demos.find("transformer"), container["command"][2:], ranks=4)
     assert {each["name"] for each in container["volumeMounts"]} == {
         each["name"] for each in pod["volumes"]
     }

@@ -18,8 +18,9 @@ MAY_KNOW = {
     "runs": set(),
     "diagnosis": {"paths", "runs"},
     "launcher": {"errors", "paths", "worker", "runs", "diagnosis"},
-    "display": {"errors", "palette", "runs", "diagnosis", "launcher"},
-    "show": {"errors", "palette", "runs", "display"},
+    "formats": set(),
+    "display": {"errors", "formats", "palette", "runs", "diagnosis", "launcher"},
+    "show": {"errors", "formats", "palette", "runs", "display"},
     "data": {"errors", "paths"},
 }
 KNOW_EVERYTHING = {"__init__", "__main__", "notebook"}

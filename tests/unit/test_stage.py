@@ -16,6 +16,11 @@ from course_utils import paths
 TERMINAL = {"TERM": "xterm-256color", "COLUMNS": "80", "NO_COLOR": ""}
 
 
+def lines_of(written: str) -> list[str]:
+    """What a terminal was sent, line by line, without colours and movements of the cursor."""
+    return [line.strip() for line in re.split(r"[\r\n]+", re.sub(r"\033\[[\d;?]*\w", "", written))]
+
+
 class Screen:
     """A terminal that a process writes to."""
 
@@ -81,10 +86,12 @@ def test_a_terminal_shows_colours_how_far_it_is_and_a_summary(on_a_terminal):
     assert process.wait(60) == 0
     for rank, colour in enumerate((75, 208)):
         assert f"\033[38;5;{colour}m[rank {rank}]\033[0m count 7" in shown
-    assert re.search(r"(\n|\r\033\[K)gloo · cpu\r\n", shown)  # before it is over
-    bars = re.findall(r"━*─* step \d of 8", shown)
-    assert "━" in "".join(bars)
-    assert re.search(r"step 3 of 8 *\r\033\[K", shown)  # and it makes room for the next line
+    lines = lines_of(shown)
+    assert lines.index("gloo · cpu") < lines.index("[rank 0] count 1")  # before it is over
+    bars = [line for line in lines if re.fullmatch(r"━*[╸╺]?━* step \d of 8", line)]
+    assert {"step 3 of 8", "step 7 of 8"} <= {bar[-11:] for bar in bars}
+    assert "of 8" not in " ".join(lines[-6:])  # it is gone in the end
+    assert shown.rindex("\033[?25h") > shown.rindex("\033[?25l")  # and the cursor is back
     assert re.search(r"\d\.\d s in all, importing torch included · \d\.\d steps/s", shown)
     assert "the claim holds\033[0m" in shown
 
@@ -95,14 +102,30 @@ def test_a_failure_is_a_card_on_a_terminal(on_a_terminal, no_color):
     shown = screen.read_until(None)
     assert process.wait(60) == 1
     assert ("\033[38;5;208mrank 1\033[0m raised" in shown) == (not no_color)
-    assert ("\033[1;38;5;208m╭─ raised ─" in shown) == (not no_color)
-    plain = re.sub(r"\033\[[\d;]*m", "", shown).replace("\r\n", "\n")
-    card = plain[plain.index("╭─ raised ─") :].splitlines()
-    assert card[1] == "│ rank 1 raised ValueError: cannot count on"
+    assert bool(re.search(r"\033\[[\d;]*m", shown)) == (not no_color)
+    lines = lines_of(shown)
+    card = lines[next(n for n, line in enumerate(lines) if line.startswith("╭─ raised ─")) :]
+    assert card[1].split() == "│ rank 1 raised ValueError: cannot count on │".split()
     assert any(row.startswith("│   >") and 'ValueError("cannot' in row for row in card)
-    assert card[-1].startswith("╰─ logs: /")
-    if no_color:
-        assert not re.search(r"\033\[[\d;]*m", shown)
+    assert any(row.startswith("Logs: /") for row in card)
+
+
+def test_no_line_is_lost_or_mixed_up_beside_the_bar(on_a_terminal):
+    process, screen = on_a_terminal("demo", "count", "--to", "10000")
+    lines = lines_of(screen.read_until(None))
+    assert process.wait(60) == 0
+    for rank in range(2):
+        said = [line for line in lines if line.startswith(f"[rank {rank}]")]
+        expected = 0
+        for line in said:
+            match = re.fullmatch(
+                r"\[rank \d\] (?:count (\d+)|\.\.\. (\d+) more lines: .*|total .*)", line
+            )
+            assert match, line
+            if match[1]:
+                assert int(match[1]) == expected
+            expected += int(match[2] or 1)
+        assert expected in (10_000, 10_001)  # and the total
 
 
 def test_a_failure_is_plain_text_when_piped(small_course):
@@ -125,8 +148,8 @@ def test_ctrl_c_ends_a_demo_in_one_line_and_leaves_nothing(on_a_terminal):
     shown = screen.read_until(None)
     assert process.wait(60) == 130
     assert psutil.wait_procs(family, timeout=60)[1] == []
-    last = re.split(r"\r\n|\r\033\[K", shown.rstrip())[-1]
-    assert last == "interrupted; no rank is left running"
+    assert lines_of(shown.rstrip())[-1] == "interrupted; no rank is left running"
+    assert shown.rindex("\033[?25h") > shown.rindex("\033[?25l")  # the cursor is back
     assert "Traceback" not in shown
 
 

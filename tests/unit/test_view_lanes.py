@@ -9,10 +9,9 @@ import pytest
 
 from course_utils.diagnosis.verdict import Verdict
 from course_utils.display import cards, lanes
-from course_utils.display.follow import Progress
 from course_utils.display.lanes import Lane
 from course_utils.launcher.folder import RunFolder
-from course_utils.runs import Rank, Run
+from course_utils.runs import Rank
 
 
 class WrittenRank:
@@ -54,11 +53,6 @@ def looked_at(rank: WrittenRank, times: int = 1) -> Lane:
     for _ in range(times):
         lane.look()
     return lane
-
-
-def bar_of(rank: WrittenRank) -> str:
-    """The progress bar of a terminal."""
-    return Progress(Run("run", "torchrun", rank.rank.folder, [rank.rank])).line()
 
 
 def test_a_rank_starts_until_its_script_begins(ranks):
@@ -116,10 +110,10 @@ def test_a_lane_keeps_the_last_lines_and_its_height(ranks):
 
 def test_the_bar_and_the_curve_follow_the_reports(ranks):
     two = ranks(2)
-    assert "course-curve" not in lanes.draw([looked_at(each) for each in two], 0)
+    assert "course-curve" not in lanes.draw([looked_at(rank) for rank in two], 0)
     for step in range(400):
         two[1].event("report", step=step, total=500, loss=2.0 - step / 400)
-    drawn = lanes.draw([looked_at(each) for each in two], 7.4)
+    drawn = lanes.draw([looked_at(rank) for rank in two], 7.4)
     assert "step 399 of 500   loss 1.0025" in drawn
     assert 'style="width:79.8%"' in drawn
     assert ">7 s<" in drawn
@@ -148,7 +142,6 @@ def test_a_report_that_cannot_be_drawn_is_left_out(ranks, report):
     drawn = lanes.draw([looked_at(rank)], 0)
     assert "polyline" not in drawn
     assert "width:0.0%" in drawn
-    assert bar_of(rank) == ""
 
 
 def test_a_line_that_two_processes_wrote_at_once_is_skipped(ranks):
@@ -156,7 +149,6 @@ def test_a_line_that_two_processes_wrote_at_once_is_skipped(ranks):
     rank.event("report", step=1, total=2)
     (rank.rank.dir / "events.jsonl").open("a").write('{"kind": "repo{"kind"\n')
     assert looked_at(rank).report == {"step": 1, "total": 2}
-    assert bar_of(rank) == "━" * 15 + "─" * 15 + " step 1 of 2"
 
 
 def test_many_ranks_have_fewer_lines_each():
@@ -176,7 +168,7 @@ def test_a_failed_run_has_a_card_with_its_line_and_its_ranks(ranks, worker):
         rank=1,
         file=str(script),
         line=2,
-        ranks=tuple(each.rank for each in two),
+        ranks=tuple(one.rank for one in two),
     )
     drawn = cards.failure(verdict)
     assert 'class="course-card" data-kind="raised"' in drawn
