@@ -2,6 +2,7 @@
 
 import ast
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -129,7 +130,8 @@ def _read_options(demo: Demo, arguments: Sequence[str], ranks: int) -> tuple[int
     It runs in the helper process that will fork the ranks, which imports torch only once.
     """
     words = [str(script_path(demo.main.file)), demo.name, str(ranks), *arguments]
-    run = launch_path(READ_OPTIONS, words, Options(nproc=1))
+    width = {"COLUMNS": shutil.get_terminal_size().columns}
+    run = launch_path(READ_OPTIONS, words, Options(nproc=1, env=width))
     if not run.ok:  # the script is broken, and its ranks will show where
         return 0, ""
     (answer,) = run.reports
