@@ -1,4 +1,4 @@
-"""Cards for a page: what went wrong, where in the script, and what each rank said last."""
+"""Cards for a page: what went wrong, where in the script, and the last words of each rank."""
 
 import html
 import signal
@@ -20,10 +20,10 @@ def card(kind: str, colour: str, title: str, *parts: str) -> str:
     """A card as HTML.
 
     Args:
-        kind: what it says, in a word or two.
-        colour: of its edge.
+        kind: the label, in a word or two.
+        colour: the colour of the edge.
         title: plain text.
-        parts: HTML, one below the other.
+        parts: pieces of HTML, shown one below the other.
     """
     return (
         f'<article class="course-card" data-kind="{html.escape(kind)}" style="--kind:{colour}">'
@@ -33,12 +33,12 @@ def card(kind: str, colour: str, title: str, *parts: str) -> str:
 
 
 def plain(lines: str) -> str:
-    """Text with its lines as they are."""
+    """Text as HTML, with its line breaks kept."""
     return f"<pre>{html.escape(lines.rstrip())}</pre>" if lines.strip() else ""
 
 
 def failure(verdict: "Verdict") -> str:
-    """The card of a failed run: what its verdict says, the script there, and the ranks, folded."""
+    """The card of a failed run: its verdict, the lines of the script, and the ranks, folded."""
     title, _, body = verdict.text.partition("\n")
     place = Place(verdict.file, verdict.line) if verdict.file and verdict.line else None
     excerpt = place.excerpt() if place else []
@@ -48,7 +48,7 @@ def failure(verdict: "Verdict") -> str:
 
 
 def _code(excerpt: list[str]) -> str:
-    """Numbered lines of a script; the one that is marked stands out."""
+    """Numbered lines of a script, with the marked line highlighted."""
     lines = [
         f"<b>{html.escape(line)}</b>" if line.lstrip().startswith(">") else html.escape(line)
         for line in excerpt
@@ -57,7 +57,7 @@ def _code(excerpt: list[str]) -> str:
 
 
 def _rank(rank: Rank) -> str:
-    """How a rank ended, with its last lines and its stack to be folded out."""
+    """How a rank ended. A click unfolds its last lines and its stack."""
     said = [(name, _last(log)) for name, log in (("stdout", rank.stdout), ("stderr", rank.stderr))]
     said.append(("stack", rank.stack.strip()))
     parts = "".join(f"<small>{name}</small>{plain(lines)}" for name, lines in said if lines)

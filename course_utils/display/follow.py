@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Tail:
-    """Reads what has been added to a log since the last look."""
+    """Reads what was added to a log since the last call."""
 
     AT_ONCE = 4_000_000  # bytes of one look
     LONGEST = 100_000  # bytes of an unfinished line that are kept
@@ -19,7 +19,7 @@ class Tail:
         self._rest = b""
 
     def lines(self, final: bool = False) -> list[str]:
-        """The lines completed since the last call; with `final` all, an unfinished one too."""
+        """The lines completed since the last call; with `final` also the unfinished last one."""
         lines = []
         while added := self._added():
             *whole, rest = (self._rest + added).split(b"\n")
@@ -44,7 +44,7 @@ class Tail:
 
 
 class Events(Tail):
-    """Reads what a rank has recorded since the last look."""
+    """Reads what a rank has recorded since the last call."""
 
     def new(self) -> Iterator[dict[str, Any]]:
         """The events recorded since the last call."""

@@ -1,4 +1,4 @@
-"""The page of a notebook: whether somebody watches it, and what is shown only then.
+"""The page of a notebook: is somebody watching it, and what do they see?
 
 Outputs that change, and cards, are for a page that is open in front of a student. Programs that
 execute a notebook to save or compare it (nbclient, nbval, papermill) get plain text alone.
@@ -26,7 +26,7 @@ def watched() -> bool:
 
 
 def bundle(html: str, plain: str) -> dict[str, str]:
-    """An output for a page: HTML, and what is shown where that cannot be."""
+    """An output for a page: HTML, and plain text for programs that show no HTML."""
     return {"text/html": f"<style>{STYLE}</style>{html}", "text/plain": plain}
 
 

@@ -1,4 +1,4 @@
-"""The words of a run that has ended: one plain block, the same every time it is run."""
+"""A run that has ended, as one plain block of text that is the same every time."""
 
 import math
 from typing import Any
@@ -11,7 +11,7 @@ WIDTH = 200  # characters of a line that are shown
 
 
 def block(run: Run) -> str:
-    """What stays in the notebook: the command, how it went, and rank by rank what was said."""
+    """What stays in the notebook: the command, the outcome, and what each rank printed."""
     shown_lines = [run.command, headline(run)]
     for rank in run.ranks:
         label = f"rank {rank.number}"
@@ -29,12 +29,12 @@ def headline(run: Run) -> str:
 
 
 def lines(text: str) -> list[str]:
-    """The lines of a text; a carriage return, as progress bars use it, ends none."""
+    """The lines of a text. A carriage return, as progress bars use it, does not end a line."""
     return text.removesuffix("\n").split("\n") if text else []
 
 
 def capped(lines: list[str], log: str, head: int = HEAD, tail: int = TAIL) -> list[str]:
-    """`lines`, or the first and the last of them and how many there are between."""
+    """`lines`; if there are many, the first and last ones and how many were left out."""
     if len(lines) <= head + tail + 1:
         return [shown(line) for line in lines]
     rest = f"... {len(lines) - head - tail} more lines: {log}"
@@ -48,7 +48,7 @@ def shown(line: str) -> str:
 
 
 def results(rank: Rank) -> list[str]:
-    """What the rank reported as results, a line each: the reports without a `step`."""
+    """The results of a rank, one line per report. A report with a `step` is no result."""
     reports = [report for report in rank.reports if "step" not in report]
     return [values(report) for report in reports]
 
@@ -60,7 +60,7 @@ def progress(report: dict[str, Any]) -> str:
 
 
 def share_done(report: dict[str, Any]) -> float | None:
-    """How far a rank is, from 0 to 1; None for a report that does not say it in numbers."""
+    """How far a rank is, from 0 to 1; None if the report has no numbers for it."""
     step, total = report.get("step"), report.get("total")
     if not (is_number(step) and is_number(total) and total):
         return None

@@ -1,4 +1,4 @@
-"""What is seen of a run: labelled lines in a terminal, lanes and then one block in a notebook."""
+"""Chooses how a run is shown: labelled lines in a terminal, lanes and a block in a notebook."""
 
 import sys
 import time
@@ -15,7 +15,7 @@ UPDATE = 0.25  # seconds between two updates of a page
 
 
 class Notebook(Screen):
-    """One plain block when the run is over; until then, on an open page, lanes side by side."""
+    """Shows lanes side by side while the run lives, on an open page; then one plain block."""
 
     def __init__(self, run: Run, notice: str):
         if notice:
@@ -29,7 +29,7 @@ class Notebook(Screen):
     def update(self) -> None:
         """Redraw the lanes, a few times a second."""
         now = time.monotonic()
-        if not self._start:  # only now: the launcher may have had to import torch before
+        if not self._start:  # not in __init__: the launcher may first have to import torch
             self._start, self._next = now, now + QUIET
         if not self._watched or now < self._next:
             return
@@ -46,13 +46,13 @@ class Notebook(Screen):
             self._shown.update(drawn, raw=True)
 
     def fold(self) -> None:
-        """Leave nothing of the lanes: an output without data takes no room and is not compared."""
+        """Remove the lanes: an empty output takes no room, and nbval does not compare it."""
         if self._shown is not None:
             self._shown.update({}, raw=True)
             self._shown = None
 
     def close(self, run: Run) -> None:
-        """Fold the lanes and print the block; what a good run wrote to stderr goes there."""
+        """Remove the lanes and print the block; what a good run wrote to stderr goes to stderr."""
         self.fold()
         print(text.block(run), flush=True)
         if run.ok:
@@ -62,7 +62,7 @@ class Notebook(Screen):
 
 
 def screen_for(run: Run, options: Options) -> Screen:
-    """The screen that fits where this process runs."""
+    """The right screen for this process."""
     if not options.show:
         return Screen()
     if page.in_notebook():

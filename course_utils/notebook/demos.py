@@ -32,11 +32,11 @@ class Demo:
 
     Attributes:
         name: as in `./run.sh demo NAME`.
-        notebook: where it is from.
+        notebook: the name of its notebook, without the ending.
         about: the first line of its script's docstring.
         has_options: whether its script has a `parse_arguments`.
         main: the launch that is shown.
-        proofs: the launches that prove its claims afterwards.
+        proofs: the launches that prove its claims.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A demo on stage: its launch live, what it was worth, and the proofs of its notebook."""
+"""Runs a demo in front of an audience: live, then its speed, then the proofs of its notebook."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from course_utils.notebook.launching import launch
 from course_utils.runs import Run
 
 METERED = paths.ROOT / "course_utils" / "notebook" / "metered.py"
-RATES = {  # what scripts report, over all ranks
+RATES = {  # what scripts report, summed over all ranks
     "tokens_per_second": "tokens/s",
     "images_per_second": "images/s",
 }
@@ -31,14 +31,14 @@ def perform(
     nproc: int | None = None,
     **options: Any,
 ) -> bool:
-    """Run a demo live, then its proofs; say whether all went well.
+    """Run a demo live, then its proofs; return whether all went well.
 
     Args:
         demo: the demo.
-        arguments: its script's own; without any, those of its notebook.
-        nproc: number of ranks; None for its notebook's.
-        compare: run it twice more, silently, for the speed-up against one rank and for the bytes.
-        **options: of `launch`.
+        arguments: options of its script; if empty, those of its notebook.
+        nproc: number of ranks; None takes the notebook's number.
+        compare: run it twice more, silently, to measure the speed-up over one rank and the bytes.
+        **options: options of `launch`.
 
     Raises:
         InputError: an option or the number of ranks is invalid, or leaves nothing to compare. No
@@ -67,16 +67,16 @@ def perform(
 
 
 def summary(run: Run) -> str:
-    """How long a run took and, where its script counts something, how much of that a second."""
+    """How long a run took and, if its script counts something, its rate per second."""
     amount, unit = pace(run)
     took = f"{run.seconds:.1f} s in all, importing torch included"
     return f"{took} · {rate(amount)} {unit}" if amount else took
 
 
 def pace(run: Run) -> tuple[float, str]:
-    """What rank 0 got done, a second: its latest reported rate, or else its steps; (0, '') if none.
+    """Rank 0's latest reported rate, otherwise its steps per second; (0, '') if it has neither.
 
-    Steps are counted between its first and its last `report(step=, total=)`.
+    Steps are counted from its first to its last `report(step=, total=)`.
     """
     for name, unit in RATES.items():
         if reported := run.series(name):
@@ -93,7 +93,7 @@ def pace(run: Run) -> tuple[float, str]:
 def speed_up(main: Step, run: Run, **options: Any) -> str:
     """Run a demo on one rank and say how much faster `run` was.
 
-    The one rank has the threads and the kind of device that each of the others had.
+    To be fair, that one rank gets as many threads as a rank of `run` had, and the same device.
     """
     ranks = len(run.ranks)
     env = {"OMP_NUM_THREADS": environ(Options(nproc=ranks))["OMP_NUM_THREADS"]}
@@ -127,7 +127,7 @@ def bytes_moved(main: Step, **options: Any) -> str:
 
 
 def last_of_each(run: Run, name: str) -> list[int]:
-    """The last value that each rank reported under `name`, of those that reported one."""
+    """The last value of `name` from every rank that reported one."""
     every = [run.series(name, rank.index) for rank in run.ranks]
     return [values[-1] for values in every if values]
 
