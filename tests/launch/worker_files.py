@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from course_utils import paths
-from course_utils.notebook import cells, magics
+from course_utils.notebook import arguments, cells
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def starts() -> dict[str, Start]:
 def starts_of(source: str) -> Iterator[Start]:
     """What a code cell starts: by a magic, or by calls of `launch`."""
     for line in re.findall(r"^%%?torchrun (.*)$", source, re.MULTILINE):
-        options = magics.parse_torchrun(magics.split(line))
+        options = arguments.parse_torchrun(arguments.split(line))
         yield Start(options.file, options.nproc, tuple(options.arguments))
     if not source.startswith("%%"):
         plain = re.sub(r"^%.*$", "", source, flags=re.MULTILINE)
