@@ -8,8 +8,13 @@ import shutil
 import signal
 import sys
 import tempfile
+from pathlib import Path
+
+import pytest
 
 from course_utils.launcher.client import close_kept_agent
+
+TESTS = Path(__file__).resolve().parent
 
 
 def pytest_addoption(parser):
@@ -34,6 +39,19 @@ def pytest_configure(config):
     # Tests send signals, and what started them may have these ignored, as nohup does, or `&`.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.hookimpl(optionalhook=True)  # without pytest-xdist nobody calls it
+def pytest_xdist_make_scheduler(config, log):
+    """Leave each notebook to one worker, whatever the arguments: a cell needs those before it."""
+    from xdist.scheduler import LoadFileScheduling
+
+    asked_for = [Path(argument.split("::")[0]).resolve() for argument in config.args]
+    only_tests = all(path.is_relative_to(TESTS) for path in asked_for)
+    deals_single_tests = config.option.dist in ("load", "worksteal")
+    if deals_single_tests and not only_tests:
+        return LoadFileScheduling(config, log)
+    return None  # as the arguments say
 
 
 def pytest_unconfigure(config):
