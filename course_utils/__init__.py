@@ -8,25 +8,29 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from course_utils.errors import LaunchError
-from course_utils.exercises.checking import check
-from course_utils.notebook.files import load_worker
-from course_utils.notebook.launching import launch
-from course_utils.notebook.predictions import predict
-
-# Imported at first use: a rank, which needs none of them, starts faster.
-LATER = {
+# Imported at first use: a rank, which needs none of them, starts faster, and what run.sh does
+# before .venv is there needs nothing but Python.
+MODULES = {
     "data": "course_utils.data",
     "proofs": "course_utils.notebook.proofs",
     "show": "course_utils.show",
+}
+HOMES = {  # of what is no module
+    "LaunchError": "course_utils.errors",
+    "check": "course_utils.exercises.checking",
+    "launch": "course_utils.notebook.launching",
+    "load_worker": "course_utils.notebook.files",
+    "predict": "course_utils.notebook.predictions",
 }
 
 __all__ = ["LaunchError", "check", "data", "launch", "load_worker", "predict", "proofs", "show"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in LATER:
-        return import_module(LATER[name])
+    if name in MODULES:
+        return import_module(MODULES[name])
+    if name in HOMES:
+        return getattr(import_module(HOMES[name]), name)
     raise AttributeError(f"module 'course_utils' has no attribute {name!r}")
 
 

@@ -13,7 +13,7 @@ from course_utils import paths
 from course_utils.display.console import say
 from course_utils.errors import InputError, LaunchError
 from course_utils.launcher.options import Options, add_flags, flags
-from course_utils.notebook import cells, demos, files, stage
+from course_utils.notebook import cells, demos, files
 
 ABOUT = """The commands of the course. Without a command, ./run.sh runs `demo transformer`:
 it trains the Transformer of notebook 07 on 2 ranks and proves that the training is right."""
@@ -122,6 +122,8 @@ def demo(options: argparse.Namespace, rest: list[str]) -> int:
         print(f"usage: ./run.sh demo {found.name} [options]\n\n{demos.options_help(found)}")
         print(launching(Parser(usage=argparse.SUPPRESS, add_help=False)).format_help())
         return 0
+    from course_utils.notebook import stage  # needs more than Python
+
     went_well = stage.perform(found, rest, options.compare, **launching_with)
     return 0 if went_well else 1
 

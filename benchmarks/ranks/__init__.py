@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from course_utils.errors import LaunchError
-from course_utils.launcher import launch_path
 from course_utils.launcher.options import Options
+from course_utils.launcher.running import launch_path
 from course_utils.notebook import files
 from course_utils.runs import Run
 

@@ -11,7 +11,7 @@ from course_utils import palette
 from course_utils.display import text
 from course_utils.display.console import open_console
 from course_utils.display.follow import Events, Tail
-from course_utils.launcher import Screen
+from course_utils.launcher.running import Screen
 from course_utils.runs import Run
 
 AT_ONCE = 150, 50  # first and last lines of a rank that are shown in one update

@@ -6,8 +6,8 @@ from typing import Any
 
 from course_utils.display import lanes, page, text
 from course_utils.display.lanes import Lane
-from course_utils.launcher import Screen
 from course_utils.launcher.options import Options
+from course_utils.launcher.running import Screen
 from course_utils.runs import Run
 
 QUIET = 0.4  # seconds after which a run is long enough to be watched

@@ -18,8 +18,8 @@ from course_utils.display.text import capped
 from course_utils.errors import InputError
 from course_utils.exercises import calls, refusals
 from course_utils.exercises.compare import Wrong, count
-from course_utils.launcher import launch_path
 from course_utils.launcher.options import Options
+from course_utils.launcher.running import launch_path
 from course_utils.notebook import answers, cells, files
 from course_utils.runs import Run
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from course_utils import paths
 from course_utils.errors import InputError
-from course_utils.launcher import launch_path
 from course_utils.launcher.options import Options
 from course_utils.notebook import cells
 from course_utils.notebook.arguments import parse_torchrun
@@ -129,6 +128,8 @@ def _read_options(demo: Demo, arguments: Sequence[str], ranks: int) -> tuple[int
 
     It runs in the helper process that will fork the ranks, which imports torch only once.
     """
+    from course_utils.launcher.running import launch_path  # needs more than Python
+
     words = [str(script_path(demo.main.file)), demo.name, str(ranks), *arguments]
     width = {"COLUMNS": shutil.get_terminal_size().columns}
     run = launch_path(READ_OPTIONS, words, Options(nproc=1, env=width))

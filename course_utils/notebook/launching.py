@@ -5,8 +5,8 @@ from typing import Any
 
 from course_utils.display.view import screen_for
 from course_utils.errors import LaunchError
-from course_utils.launcher import launch_path
 from course_utils.launcher.options import Options, takes_options
+from course_utils.launcher.running import launch_path
 from course_utils.notebook.files import script_path
 from course_utils.runs import Run
 

@@ -8,9 +8,9 @@ from course_utils import paths
 from course_utils.display.console import GREEN, RED, open_console, show_failure
 from course_utils.errors import InputError, LaunchError
 from course_utils.formats import rate, size
-from course_utils.launcher import launch_path
 from course_utils.launcher.options import Options
 from course_utils.launcher.request import environ
+from course_utils.launcher.running import launch_path
 from course_utils.notebook import proofs
 from course_utils.notebook.demos import Demo, Step, check_options
 from course_utils.notebook.files import script_path

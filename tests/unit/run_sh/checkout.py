@@ -77,11 +77,11 @@ class Checkout:
     def calls(self) -> list[str]:
         return self.calls_file.read_text().split() if self.calls_file.exists() else []
 
-    def use_real_python(self, option: str = "") -> None:
-        """Let python3 be the one that runs the tests, and add the course itself."""
+    def use_bare_python(self) -> None:
+        """Let python3 be a real one without any package, and add the course itself."""
         for name in ("course_utils", "notebooks"):
             (self.root / name).symlink_to(ROOT / name)
-        call = f'exec {shlex.quote(sys.executable)} {option} "$@"'
+        call = f'exec {shlex.quote(sys.executable)} -S "$@"'
         write_program(self.bin / "python3", f"#!/usr/bin/env bash\n{call}\n")
 
     def left(self) -> set[str]:

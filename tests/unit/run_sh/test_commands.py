@@ -65,12 +65,20 @@ def test_a_slip_ends_a_call_before_anything_is_installed(course, arguments):
     ],
 )
 def test_the_course_finds_a_slip_without_a_package_installed(course, arguments, says):
-    course.use_real_python("-S")
+    course.use_bare_python()
     status, out, err = course.run("demo", *arguments)
     assert (status, out) == (2, "")
     assert len(err.splitlines()) == 1
     assert says in err
     assert not course.left()
+
+
+@pytest.mark.parametrize("command", ["list", "--help", "extract", "clean"])
+def test_the_course_needs_no_package_for_what_starts_no_rank(course, command):
+    course.use_bare_python()
+    status, out, err = course.run(command, COURSE_HOME=str(course.folder / "home"))
+    assert (status, err) == (0, "")
+    assert out
 
 
 @pytest.mark.parametrize("more", [(), ("--no-browser",)])

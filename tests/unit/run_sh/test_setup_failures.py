@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -61,28 +60,14 @@ def test_too_little_disk_is_seen_before_anything_is_made(course):
     assert_nothing_is_left(course)
 
 
-def test_a_pip_that_fails_is_heard_and_nothing_stays(course):
-    says = "OSError: [Errno 28] No space left on device"
+@pytest.mark.parametrize(
+    "says", ["OSError: [Errno 28] No space left on device", "WARNING: Connection timed out"]
+)
+def test_a_pip_that_fails_is_heard_and_nothing_stays(course, says):
     status, out, err = course.run("setup", FAKE_PIP=f"echo '{says}'; exit 1")
     *_, words, sentence = err.splitlines()
     assert (status, out, words) == (1, "", says)
     assert is_one_sentence(sentence)
-    assert_nothing_is_left(course)
-
-
-def test_a_registry_out_of_reach(course):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]  # closed again below: nobody answers there
-    course.use_real_python()
-    status, _, err = course.run(
-        "setup",
-        PIP_INDEX_URL=f"http://127.0.0.1:{port}/",
-        PIP_CONFIG_FILE="/dev/null",
-        PIP_RETRIES="1",
-    )
-    assert status == 1
-    assert "Failed to establish a new connection" in err
-    assert is_one_sentence(err.splitlines()[-1])
     assert_nothing_is_left(course)
 
 

@@ -1,0 +1,168 @@
+"""A run from its start to its end: starts the ranks, watches them, and judges what they left."""
+
+import contextlib
+import shlex
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from course_utils.diagnosis.judging import judge
+from course_utils.diagnosis.verdict import Verdict
+from course_utils.errors import LaunchError, Stopped
+from course_utils.launcher import client, processes
+from course_utils.launcher.activity import Activity
+from course_utils.launcher.folder import RunFolder
+from course_utils.launcher.options import Options
+from course_utils.launcher.request import request_for
+from course_utils.runs import Rank, Run
+
+POLL = 0.02  # seconds between two looks at the ranks' logs
+GRACE = 1.0  # seconds the ranks have to end when they are asked to
+
+_one_at_a_time = threading.Lock()
+
+
+class Screen:
+    """What is seen of a run while it lives; this one shows nothing."""
+
+    def update(self) -> None:
+        """Show what has happened since the last call."""
+
+    def fold(self) -> None:
+        """Take away what is shown only while the run lives."""
+
+    def close(self, run: Run) -> None:
+        """Show how the run ended."""
+
+
+def launch_path(
+    path: Path,
+    arguments: Iterable[str],
+    options: Options,
+    screen_for: Callable[[Run, Options], Screen] = lambda run, options: Screen(),
+) -> Run:
+    """Run a script, wherever it lies; it can import the files of `workers/`.
+
+    Args:
+        path: the script.
+        arguments: passed to it.
+        options: how it is launched.
+        screen_for: makes what shows the run while it lives; the default shows nothing.
+    """
+    arguments, folder = list(arguments), RunFolder(path.stem)
+    command = ["torchrun", *options.meeting, "--nproc-per-node", str(options.nproc)]
+    run = Run(
+        name=options.name,
+        command=shlex.join([*command, f"workers/{path.name}", *arguments]),
+        folder=folder,
+        ranks=[Rank(index, folder) for index in range(options.nproc)],
+    )
+    if path.exists():
+        with _one_at_a_time:
+            _execute(
+                run,
+                request_for(path, arguments, folder.path, options),
+                options,
+                screen_for(run, options),
+            )
+    else:
+        run.verdict = _missing(path)
+    if not run.ok:
+        processes.kill_strays(run.dir)
+        folder.keep()
+    return run
+
+
+def _execute(run: Run, request: dict[str, Any], options: Options, screen: Screen) -> None:
+    """Let an agent run `request`, show it, and fill in how it ended."""
+    start = time.monotonic()
+    agent = client.kept_agent(options.warm)
+    try:
+        agent.wait_until_ready()
+        agent.run(request)
+        outcome = _watch(run, agent, screen, options)
+    except BaseException as error:  # an interrupt: the ranks must not outlive it
+        _give_up(run, agent, screen)
+        if isinstance(error, KeyboardInterrupt):
+            raise Stopped("the run was stopped, and all its ranks ended") from None
+        if isinstance(error, LaunchError):
+            run.folder.keep()  # and with it the agent's log, which the error names
+        raise
+    finally:
+        processes.kill_ranks(run.dir)  # what a rank started and left behind
+    run.seconds = time.monotonic() - start
+    _fill_in_exit_codes(run, outcome)
+    run.verdict = judge(run, outcome, options.nnodes * options.nproc)
+    screen.close(run)
+
+
+def _watch(run: Run, agent: client.Agent, screen: Screen, options: Options) -> dict[str, Any]:
+    """Wait for the agent's reply and keep the screen up to date; stop the run at its limits."""
+    start, activity = time.monotonic(), Activity(run)
+    while (outcome := agent.wait(POLL)) is None:
+        screen.update()
+        gone = activity.gone()  # torchrun would wait for the others, for ever if they wait too
+        over = _over(options, time.monotonic() - start, activity.quiet())
+        if gone or over:
+            found = {"over": over, "gone ranks": gone, "stopped ranks": activity.stopped()}
+            processes.dump_stacks(run.dir)
+            time.sleep(0.2)  # the time to write them
+            return (_stop(run, agent) or {}) | found
+    return outcome
+
+
+def _over(options: Options, seconds: float, quiet: float) -> str | None:
+    """Why a run of so many seconds, the last of them quiet, is stopped; None if it is not."""
+    if seconds > options.timeout:
+        return f"the run was stopped at its timeout of {options.timeout:g} s"
+    if quiet > options.stall:
+        return f"the run hangs: for {options.stall:g} s no rank computed, printed or reported"
+    return None
+
+
+def _stop(run: Run, agent: client.Agent) -> dict[str, Any] | None:
+    """End a run from outside; an agent that does not come to its end goes with it."""
+    outcome = None
+    try:
+        agent.interrupt()
+        outcome = agent.wait(GRACE)
+        if outcome is None:
+            processes.kill_ranks(run.dir)
+            outcome = agent.wait(GRACE)
+    finally:
+        if outcome is None:  # also of an interrupted wait: the reply would pass for the next run's
+            agent.kill()
+    return outcome
+
+
+def _give_up(run: Run, agent: client.Agent, screen: Screen) -> None:
+    """End a run for which nobody waits any more; a second interrupt only makes that quicker."""
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            _stop(run, agent)
+    finally:
+        processes.kill_strays(run.dir)
+        screen.fold()
+
+
+def _fill_in_exit_codes(run: Run, outcome: dict[str, Any]) -> None:
+    """Give each rank the exit code that torchrun saw, or else the one it recorded itself."""
+    seen = {int(index): code for index, code in outcome.get("exitcodes", {}).items()}
+    recorded = {"finished": 0, "raised": 1}
+    for index, rank in enumerate(run.ranks):
+        code, end = seen.get(index), rank.last("end")
+        if code is None and end:  # it was on its way out when torchrun ended all
+            code = recorded.get(end["how"], end.get("status"))
+        run.ranks[index] = replace(rank, exitcode=code)
+
+
+def _missing(path: Path) -> Verdict:
+    there = ", ".join(sorted(other.name for other in path.parent.glob("*.py"))) or "none"
+    return Verdict(
+        "launcher",
+        f"workers/{path.name} is not there, and no notebook has a cell that writes it. "
+        f"Write it with %%worker {path.name}. Files in workers/: {there}",
+    )
