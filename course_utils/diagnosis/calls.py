@@ -31,26 +31,15 @@ class Place:
 
 @dataclass(frozen=True)
 class Call:
-    """A collective or a message that a rank began.
+    """A collective or a message that a rank began."""
 
-    Attributes:
-        name: as `all_reduce`.
-        number: how many collectives of its group this rank had begun, this one included.
-        group: the group's name; '' is the default group.
-        shape: of the tensor, with its dtype, as `[3] torch.float32`; '' where ranks may differ.
-        peer: the other rank of a message, as `rank 1`, or 'any rank'; '' for a collective.
-        place: the student's line, or None.
-        state: `.` until the function comes back, then `=`, or `!` if it raised; what it started
-            may still be under way.
-    """
-
-    name: str
-    number: int
-    group: str
-    shape: str
-    peer: str
-    place: Place | None
-    state: str
+    name: str  # as `all_reduce`
+    number: int  # of collectives of its group that this rank had begun, this one included
+    group: str  # the group's name; '' is the default group
+    shape: str  # with the dtype, as `[3] torch.float32`; '' where the ranks' may differ
+    peer: str  # the other rank of a message, as `rank 1`, or 'any rank'; '' for a collective
+    place: Place | None  # the student's line
+    state: str  # `.` until the function comes back, then `=`, or `!` if it raised
 
     def __str__(self) -> str:
         if self.peer:

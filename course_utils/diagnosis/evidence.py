@@ -19,19 +19,12 @@ CONSEQUENCE = re.compile(
 
 @dataclass(frozen=True)
 class Error:
-    """An exception that ended a rank, or a thread of it.
+    """An exception that ended a rank, or a thread of it."""
 
-    Attributes:
-        at: when, in nanoseconds on the machine's clock.
-        text: its type and message.
-        message: its message alone.
-        place: the innermost line of the student's code on its way, or None.
-    """
-
-    at: int
-    text: str
+    at: int  # when, in nanoseconds on the machine's clock
+    text: str  # its type and message
     message: str
-    place: Place | None
+    place: Place | None  # the innermost line of the student's code on its way
 
     @property
     def kind(self) -> str:
@@ -46,31 +39,18 @@ class Error:
 
 @dataclass(frozen=True)
 class Witness:
-    """What is known of one rank.
-
-    Attributes:
-        number: the rank.
-        exitcode: how its process ended by itself; None if it was ended from outside.
-        how: "finished", "exited" or "raised", as it recorded itself; None if it could not.
-        error: the exception that ended it, or a thread of it.
-        exit: the SystemExit that ended it.
-        began: whether it came as far as its script.
-        calls: its last calls, oldest first.
-        stack: the innermost line of the student's code when the run was stopped, or None.
-        stopped: whether it was stopped by a signal, as SIGSTOP does.
-        gone: whether it had ended before the run was stopped, without a record of how.
-    """
+    """What is known of one rank."""
 
     number: int
-    exitcode: int | None
-    how: str | None
-    error: Error | None
-    exit: Error | None
-    began: bool
-    calls: tuple[Call, ...]
-    stack: Place | None
-    stopped: bool
-    gone: bool
+    exitcode: int | None  # how its process ended by itself; None if it was ended from outside
+    how: str | None  # "finished", "exited" or "raised", as it recorded itself; None if it could not
+    error: Error | None  # the exception that ended it, or a thread of it
+    exit: Error | None  # the SystemExit that ended it
+    began: bool  # whether it came as far as its script
+    calls: tuple[Call, ...]  # its last ones, oldest first
+    stack: Place | None  # the innermost line of the student's code when the run was stopped
+    stopped: bool  # whether a signal had stopped it, as SIGSTOP does
+    gone: bool  # whether it had ended before the run was stopped, without a record of how
 
     @property
     def last_call(self) -> Call | None:

@@ -109,7 +109,7 @@ def _dropped_message(ranks: list[Witness]) -> tuple[Witness, Call] | None:
     for receiver, sender in itertools.permutations(ranks, 2):
         sent = [c for c in sender.calls if c.sends and c.peer_number == receiver.number]
         received = [c for c in receiver.calls if not c.sends and c.peer_number == sender.number]
-        still_waits = received and not receiver.how and received[-1] is receiver.last_call
-        if still_waits and len(sent) >= len(received) and sent[-1].name == "isend":
+        arrived = [call for call in received if call.state == "="]
+        if len(arrived) < len(received) and len(sent) > len(arrived) and sent[-1].name == "isend":
             return sender, sent[-1]
     return None

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import socket
+import tempfile
 import time
 import weakref
 from collections.abc import Iterator
@@ -19,8 +20,6 @@ from course_utils import paths
 KEPT_FAILURES = 20  # run folders of failed runs that outlive their process
 MACHINE = re.sub(r"\W", "_", socket.gethostname())  # others may share the disk
 
-_runs = 0
-
 
 def session_folder() -> Path:
     """The folder of this process, for its runs and its agent's log."""
@@ -32,9 +31,13 @@ def session_folder() -> Path:
 @functools.cache
 def _session_name(owner: int) -> str:
     """The name of that process's folder, chosen once; from then on it is removed at exit."""
-    _remove_leftovers()
+    # What killed processes left behind. Only on this machine: those of another may still live.
+    for session in paths.runs().glob(f"*-{MACHINE}-*"):
+        pid = session.name.rpartition("-")[2]
+        if pid.isdigit() and not psutil.pid_exists(int(pid)):
+            _remove(session)
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{MACHINE}-{owner}"
-    atexit.register(_leave, paths.runs() / name, owner)
+    atexit.register(_remove, paths.runs() / name, owner)
     return name
 
 
@@ -42,10 +45,8 @@ class RunFolder:
     """The folder of one run. It goes with the last reference to it, unless the run failed."""
 
     def __init__(self, name: str):
-        global _runs
-        _runs += 1
-        self.path = session_folder() / f"{_runs:03d}-{name}"
-        self.path.mkdir(mode=0o700)
+        started = time.strftime("%H%M%S")
+        self.path = Path(tempfile.mkdtemp(prefix=f"{started}-{name}-", dir=session_folder()))
         self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
     def keep(self) -> None:
@@ -66,24 +67,13 @@ def _failures(*sessions: Path) -> Iterator[Path]:
             yield from session.glob("*/failed")
 
 
-def _remove_leftovers() -> None:
-    """Remove the folders of processes that were killed, unless a failed run is kept in them.
-
-    Only those of this machine: it cannot know which processes of another live.
-    """
-    for session in paths.runs().glob(f"*-{MACHINE}-*"):
-        owner = session.name.rpartition("-")[2]
-        if owner.isdigit() and not psutil.pid_exists(int(owner)) and not any(_failures(session)):
-            shutil.rmtree(session, ignore_errors=True)
+def _remove(session: Path, owner: int | None = None) -> None:
+    """Remove a session's folder, unless a failed run is kept in it, or a fork of its owner asks."""
+    if owner in (None, os.getpid()) and not any(_failures(session)):
+        shutil.rmtree(session, ignore_errors=True)
 
 
 def _age(path: Path) -> float:
     with contextlib.suppress(FileNotFoundError):
         return path.stat().st_mtime
     return 0.0
-
-
-def _leave(session: Path, owner: int) -> None:
-    """Remove the session's folder at exit, unless a failed run is kept in it."""
-    if os.getpid() == owner and not any(_failures(session)):
-        shutil.rmtree(session, ignore_errors=True)

@@ -28,6 +28,7 @@ def main(orders: dict[str, Any]) -> None:
     folder = Path(orders["run_dir"]) / f"rank_{os.environ['LOCAL_RANK']}"
     from course_utils.worker import guards
 
+    # Before anything that takes time: from here on no accident leaves this process behind.
     guards.lead_process_group()
     guards.die_with_parent(orders["parent"])
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -64,13 +65,13 @@ def forget_the_forkserver(environ: dict[str, str]) -> None:
     import torch
     import torch.distributed as dist
 
-    os.environ.update(environ | torchrun_environ())
-    for name in set(os.environ) - set(environ) - set(torchrun_environ()):
-        del os.environ[name]
+    own = environ | torchrun_environ()
+    os.environ.clear()
+    os.environ.update(own)
     multiprocessing.set_start_method(None, force=True)  # back to Python's own default
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     dist.set_debug_level_from_env()
-    # Random numbers: else every rank of every run had the forkserver's state.
+    # A fork has the forkserver's random state: every rank of every run would draw the same.
     if torch.initial_seed() != FIXED_SEED:
         torch.default_generator.seed()
     if "numpy" in sys.modules:
@@ -93,6 +94,7 @@ def run_script(script: str, arguments: list[str]) -> int:
     from course_utils.worker import _emit
 
     sys.argv = [script, *arguments]
+    # The script gets a `__main__` of its own: what it pickles must not find this file's names.
     main_module = types.ModuleType("__main__")
     main_module.__dict__.update(__file__=script, __cached__=None)
     sys.modules["__main__"] = main_module
@@ -141,7 +143,7 @@ def formatted(error: BaseException) -> str:
     """The traceback as Python prints it, without the frames of this package."""
     whole = traceback.TracebackException.from_exception(error)
     part: traceback.TracebackException | None = whole
-    while part:
+    while part:  # and the exceptions that led to this one
         part.stack = traceback.StackSummary.from_list(not_ours(part.stack))
         part = part.__cause__ or part.__context__
     return "".join(whole.format())

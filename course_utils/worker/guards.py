@@ -73,7 +73,7 @@ def redirect_output(folder: Path) -> None:
 
 def lead_process_group() -> None:
     """Lead a process group, so that what this rank starts can be ended with it."""
-    if os.getpgid(0) != os.getpid():
+    if os.getpgid(0) != os.getpid():  # torchrun may have made it a leader, who cannot ask again
         os.setpgid(0, 0)
 
 
@@ -85,17 +85,19 @@ def die_with_parent(parent: int | None = None) -> None:
     """
     parent = parent or os.getppid()
     if sys.platform == "linux":
+        # The kernel sends it, so it comes even if the parent was killed and could clean up nothing.
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        # It says nothing of a parent that had gone before the call.
         if os.getppid() != parent:
             os.kill(os.getpid(), signal.SIGKILL)
-    else:
+    else:  # macOS has no such call
         threading.Thread(target=_watch_parent, args=(parent,), daemon=True).start()
 
 
 def _watch_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
-    os.killpg(os.getpid(), signal.SIGKILL)
+    os.killpg(os.getpid(), signal.SIGKILL)  # with what it started: those have no such thread
 
 
 def dump_stack_on_request(folder: Path) -> None:
@@ -103,9 +105,12 @@ def dump_stack_on_request(folder: Path) -> None:
 
     On SIGTERM too, before it ends this process: torchrun sends it when another rank has failed.
     """
+    # faulthandler writes from C, inside the signal handler. A handler in Python would have to wait
+    # until the collective returns, and in a run that hangs it never does.
     stack = open(folder / "stack.txt", "w")  # noqa: SIM115 (open as long as the process)
     faulthandler.register(signal.SIGUSR1, file=stack, all_threads=True)
     faulthandler.register(signal.SIGTERM, file=stack, all_threads=True, chain=True)
-    # What this rank forks has no place there; its own rank may end it at any time.
+    # A process that this rank forks must not write there: the rank itself ends it with SIGTERM,
+    # as a DataLoader does with its workers, and its stack would pass for the rank's.
     os.register_at_fork(after_in_child=functools.partial(faulthandler.unregister, signal.SIGTERM))
     faulthandler.enable()
