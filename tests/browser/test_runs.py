@@ -1,8 +1,5 @@
 """Runs that are watched: the lanes of their ranks, the stop button, and what stays of a failure."""
 
-import pytest
-
-pytestmark = pytest.mark.timeout(300)
 IMPORT = "import course_utils"
 HELLO = '%%torchrun -n 2 browser_hello.py\nprint("hello")'
 ANSWER = "print(6 * 7)"
@@ -55,32 +52,25 @@ def test_while_a_run_lives_each_rank_has_a_lane(open_cells, tmp_path):
     assert page.errors == []
 
 
-def test_the_stop_button_ends_a_hung_run(open_cells, lab):
-    page = open_cells("stop", IMPORT, HELLO, HUNG, ANSWER)
+def test_a_failed_run_shows_its_verdict_and_the_stop_button_ends_a_hung_one(open_cells, lab):
+    page = open_cells("failures", IMPORT, FAILING, HUNG, ANSWER)
     page.run_cells(0, 1)
-    before = lab.processes()
-    page.start_cell(2)
-    waiting = page.tab.locator('.course-run .course-lane[data-state="waiting"]')
-    page.wait_until(lambda: waiting.filter(has_text="barrier").count() == 1)
-    assert waiting.get_attribute("data-rank") == "0"
-    page.screenshot("middle")
-    page.press("interrupt")
-    page.wait_until_ended()  # its own deadlines are later
-    page.screenshot("end")
-    page.wait_until(lambda: not lab.processes() - before)
-    page.run_cells(3)
-    assert page.cells()[3]["text"] == "42\n"
-
-
-def test_a_run_that_fails_shows_its_verdict(open_cells):
-    page = open_cells("verdict", IMPORT, FAILING, ANSWER)
-    page.run_cells(0, 1)
-    page.screenshot("end")
+    page.screenshot("verdict")
     assert "ValueError: no batch left" in page.cells()[1]["text"]
     card = page.tab.locator('.course-card[data-kind="raised"]')
     assert "rank 1" in card.inner_text()
     assert 'raise ValueError("no batch left")' in card.inner_text()
     assert page.tab.locator(".course-run").count() == 0
     assert page.too_wide() == []
-    page.run_cells(2)
-    assert page.cells()[2]["text"] == "42\n"
+
+    before = lab.processes()
+    page.start_cell(2)
+    waiting = page.tab.locator('.course-run .course-lane[data-state="waiting"]')
+    page.wait_until(lambda: waiting.filter(has_text="barrier").count() == 1)
+    assert waiting.get_attribute("data-rank") == "0"
+    page.press("interrupt")
+    page.wait_until_ended()  # its own deadlines are later
+    page.screenshot("stopped")
+    page.wait_until(lambda: not lab.processes() - before)
+    page.run_cells(3)
+    assert page.cells()[3]["text"] == "42\n"

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -45,36 +44,19 @@ def abandoned_semaphores() -> set[str]:
     return there
 
 
-@contextlib.contextmanager
-def leaves_nothing_behind() -> Iterator[None]:
-    """What is run in the block leaves as much as there was before."""
-    before, abandoned = held(), abandoned_semaphores()
-    yield
-    assert held() == before
+@pytest.mark.parametrize(("warm", "before", "times"), [(True, 20, 40), (False, 1, 2)])
+def test_many_launches_of_which_some_fail_leave_nothing_behind(worker, launch, warm, before, times):
+    script = worker("many.py", SCRIPT)
+
+    def launch_again(fails: bool) -> None:
+        assert launch(script, *["fail"] * fails, warm=warm, check=False).ok == (not fails)
+
+    for _ in range(before):  # the folders of the last twenty failed runs are kept, and no more
+        launch_again(fails=True)
+    agent, held_before, abandoned = kept_agent(), held(), abandoned_semaphores()
+    for number in range(times):
+        launch_again(fails=warm and number % 5 == 0)
+    assert kept_agent() is agent
+    assert held() == held_before
     # Those of other tests come and go, and are not there for long.
     assert wait_for(lambda: abandoned_semaphores() <= abandoned)
-
-
-@pytest.mark.parametrize(("warm", "times"), [(True, 30), (False, 3)], ids=["warm", "cold"])
-def test_launches_leave_nothing_behind(worker, launch, warm, times):
-    script = worker("many.py", SCRIPT)
-    for _ in range(3):
-        launch(script, warm=warm)
-    agent = kept_agent()
-    with leaves_nothing_behind():
-        for _ in range(times):
-            launch(script, warm=warm)
-    assert kept_agent() is agent
-
-
-def test_two_hundred_launches_of_which_a_fifth_fail(worker, launch):
-    script = worker("many.py", SCRIPT)
-
-    def hundred() -> None:
-        for number in range(100):
-            run = launch(script, *(["fail"] if number % 5 == 0 else []), check=False)
-            assert run.ok == (number % 5 != 0)
-
-    hundred()  # of failed runs the folders are kept, but no more than twenty
-    with leaves_nothing_behind():
-        hundred()

@@ -40,7 +40,7 @@ def test_nothing_listens_beyond_the_loopback(worker, launch, monkeypatch, warm):
                 seen.update(listening(process))
 
     monkeypatch.setattr(view, "Screen", Looking)
-    assert launch(worker("waits.py", WAITS), nproc=3, warm=warm).ok
+    assert launch(worker("waits.py", WAITS), warm=warm).ok
     assert seen == {"127.0.0.1"}
 
 
@@ -86,7 +86,7 @@ def test_a_kernel_that_ends_meanwhile_takes_no_verdict_away(launch):
     others = threading.Thread(target=others_come_and_go)
     others.start()
     try:
-        kinds = {launch("nowhere.py", check=False).verdict.kind for _ in range(200)}
+        kinds = {launch("nowhere.py", check=False).verdict.kind for _ in range(100)}
     finally:
         over.set()
         others.join()
