@@ -1,5 +1,7 @@
 """Cutting a model (notebook 06): what it keeps of the whole one, and what it refuses."""
 
+import pytest
+
 HEAD = """\
 import torch, torch.distributed as dist
 from torch import nn
@@ -47,3 +49,29 @@ def test_what_cannot_be_cut_or_is_no_token_is_refused(worker, launch):
     run = launch(worker("refused.py", HEAD + REFUSED), nproc=2)
     assert "padding_idx" in run.series("padded")[0]
     assert "token ids out of range: they go from -100 to -100" in run.series("target")[0]
+
+
+REPLICATED = """
+from tensor_parallel import RowParallelLinear
+torch.manual_seed(dist.get_rank())
+
+def differ(kind):
+    model = kind(12, 8, 2, 16, 2, 6)
+    whole = dict(model.named_buffers())
+    for name, module in model.named_modules():
+        if isinstance(module, (RowParallelLinear, nn.LayerNorm)):
+            whole[f"{name}.bias"] = module.bias.detach()
+    for name, value in whole.items():
+        first = value.clone()
+        dist.broadcast(first, 0)
+        if not torch.equal(first, value):
+            yield name
+
+report(differ=[*differ(ParallelTransformer), *differ(SequenceParallelTransformer)])
+"""
+
+
+@pytest.mark.xfail(strict=True, reason="RowParallelLinear keeps the bias that each rank has drawn")
+def test_what_every_rank_holds_whole_begins_equal_whatever_the_seeds(worker, launch):
+    run = launch(worker("replicated.py", HEAD + REPLICATED), nproc=2)
+    assert run.series("differ", rank=1) == [[]]
