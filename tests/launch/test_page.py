@@ -2,13 +2,10 @@
 
 import time
 
-import nbformat
 import psutil
 import pytest
 from jupyter_client.manager import start_new_kernel
-from nbclient import NotebookClient
 
-from course_utils import paths
 from tests.conftest import is_rank
 
 DEADLINE = 60  # seconds
@@ -176,20 +173,6 @@ def test_without_a_page_the_whole_verdict_is_the_error(page, worker):
     assert {each["msg_type"] for each in block} == {"stream"}
     assert error["content"]["traceback"] == [error["content"]["evalue"]]
     assert "failing.py, line 3" in error["content"]["evalue"]
-
-
-def test_an_executed_notebook_saves_the_block_alone(worker):
-    script = worker("slow.py", "import time\nprint('slow')\ntime.sleep(2)\n")
-    source = f'from course_utils import launch\nrun = launch("{script}", nproc=1)'
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
-    NotebookClient(
-        book, timeout=2 * DEADLINE, resources={"metadata": {"path": paths.ROOT}}
-    ).execute()
-    (output,) = book.cells[0].outputs
-    assert output.output_type == "stream"
-    assert output.text == (
-        "torchrun --standalone --nproc-per-node 1 workers/slow.py\n1 rank · ok\nrank 0 │ slow\n"
-    )
 
 
 def test_progress_over_the_exercises_is_a_table(page):
