@@ -13,6 +13,7 @@ from course_utils.worker import guards
 MODULES = [
     "torch",
     "numpy",
+    "psutil",
     "torch.distributed",
     "torch.nn.parallel",
     "torch.utils.data.distributed",
