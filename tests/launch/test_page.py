@@ -179,11 +179,11 @@ def test_progress_over_the_exercises_is_a_table(page):
     source = 'check("04.3", lambda *_: None); check.progress()'
     saved = page.run(source, cell=None)
     assert {each["msg_type"] for each in saved} == {"stream"}
-    assert "04.3  predict time and bytes  ✗ failed" in text(saved)
+    assert "04.3  predict time and bytes  ✗ not yet" in text(saved)
     assert text(saved).splitlines()[-1] == "0 of 4 passed"
     card, table = page.run(source)
-    assert 'class="course-card" data-kind="failed"' in html(card)
-    assert "<td>04.3</td><td>predict time and bytes</td><td>✗ failed</td>" in html(table)
+    assert 'class="course-card" data-kind="not yet"' in html(card)
+    assert "<td>04.3</td><td>predict time and bytes</td><td>✗ not yet</td>" in html(table)
 
 
 def test_what_is_to_do_is_said_in_plain_text_everywhere(page):
