@@ -65,7 +65,7 @@ def bandwidth(mbit: float) -> float:
 def namespaces() -> list[str]:
     """The command that starts another one in its own namespaces, as their pid 1."""
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    return ["unshare", *user, "--net", "--pid", "--fork", "--kill-child"]
+    return ["unshare", *user, "--net", "--pid", "--fork", "--mount-proc", "--kill-child"]
 
 
 def run(script: str, *arguments: Any, **options: Any) -> Run:
