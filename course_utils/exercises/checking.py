@@ -311,10 +311,4 @@ def _run_hint(run: Run, path: Path) -> str:
             if name in files.imported(path) and verdict.kind == "raised" and verdict.file:
                 there = Path(verdict.file).name == name
                 return "" if there else f"From workers/{name}, line {frame['line']}."
-    for file in files.imported(path):
-        if line := refusals.forgotten_request(file):
-            return (
-                f"Line {line} of {file} throws its request away. Keep every request, and wait for "
-                "it: until then it is not sent."
-            )
     return ""

@@ -18,7 +18,7 @@ def check_file(file: str, without: Iterable[str]) -> None:
         without: names that do what is to be written.
 
     Raises:
-        Wrong: one of them is there.
+        Wrong: one of them is there, or a request is made that nobody can wait for.
     """
     sources = cells.sources()
     try:
@@ -37,6 +37,12 @@ def check_file(file: str, without: Iterable[str]) -> None:
     for node in ast.walk(tree):
         for name in _names(node):
             _check_name(name, without, f"workers/{file}, line {getattr(node, 'lineno', '?')}")
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            if {"isend", "irecv", "batch_isend_irecv"} & set(_names(node.value.func)):
+                raise Wrong(
+                    f"workers/{file}, line {node.lineno} throws a request away",
+                    "A message is under way until you wait for its request: keep it, and wait.",
+                )
 
 
 def check_function(function: Callable, without: Iterable[str]) -> None:
@@ -137,17 +143,3 @@ def begun(file: str) -> str:
     except SyntaxError:
         return ""
     return ", ".join(sorted(now)) if now < asked else ""
-
-
-def forgotten_request(file: str) -> int:
-    """The line where the request of an isend, irecv or batch is thrown away; 0 if none is."""
-    try:
-        tree = ast.parse((paths.workers() / file).read_text(encoding="utf-8"))
-    except (OSError, SyntaxError):
-        return 0
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            name = (_names(node.value.func) or [""])[0]
-            if name in ("isend", "irecv", "batch_isend_irecv"):
-                return node.lineno
-    return 0

@@ -111,7 +111,7 @@ MUTANTS = {
                 "    dist.recv(found[other], other)",
                 "return found",
             ),
-            "request",
+            "throws a request away",
         ),
         (
             "not waited for, with a sleep",

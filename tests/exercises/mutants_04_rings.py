@@ -75,24 +75,92 @@ def _all_reduce(*lines: str) -> str:
 
 MUTANTS = {
     "04.1": [
-        ("does not add", _scatter(combine="mine.copy_(theirs)"), "whose values does rank"),
+        ("does not add", _scatter(combine="mine.copy_(theirs)"), "Rank 0's values are missing"),
+        (
+            "no message at all",
+            _source("ring_reduce_scatter", "return chunks[right] / 10**rank * 11"),
+            "returned",
+        ),
+        (
+            "double precision returned",
+            _scatter(back="return chunks[right].double()"),
+            "returned float64, expected float32",
+        ),
+        (
+            "double precision on the way",
+            _source(
+                "ring_reduce_scatter",
+                "for step in range(world - 1):",
+                "    mine = chunks[(rank - step - 1) % world]",
+                "    theirs = torch.empty_like(mine, dtype=torch.float64)",
+                "    both(chunks[(rank - step) % world].double(), right, theirs, left)",
+                "    mine += theirs.to(mine)",
+                "return chunks[right]",
+            ),
+            "bytes in one message; a chunk has at most",
+        ),
+        (
+            "a row",
+            _scatter(back="return chunks[right][None]"),
+            "returned [[",
+        ),
+        (
+            "a request thrown away",
+            _source(
+                "ring_reduce_scatter",
+                "for step in range(world - 1):",
+                "    mine = chunks[(rank - step - 1) % world]",
+                "    theirs = torch.empty_like(mine)",
+                "    dist.isend(chunks[(rank - step) % world], right)",
+                "    dist.recv(theirs, left)",
+                "    mine += theirs",
+                "return chunks[right]",
+            ),
+            "line 17 throws a request away",
+        ),
+        (
+            "no modulo",
+            _scatter(to="rank + 1, theirs, left"),
+            "there is no rank 2",
+        ),
+        (
+            "not waited for, with a sleep",
+            _source(
+                "ring_reduce_scatter",
+                "import time",
+                "kept = []",
+                "for step in range(world - 1):",
+                "    mine = chunks[(rank - step - 1) % world]",
+                "    theirs = torch.empty_like(mine)",
+                "    kept += [dist.irecv(theirs, left)]",
+                "    kept += [dist.isend(chunks[(rank - step) % world].clone(), right)]",
+                "    time.sleep(0.2)",
+                "    mine += theirs",
+                "return chunks[right]",
+            ),
+            "did not wait for 2 requests",
+        ),
         (
             "own chunk returned",
             _scatter(back="return chunks[rank]"),
-            "Is that the chunk that came in last?",
+            "Whose values does rank 0 lack?",
         ),
         ("everything returned", _scatter(back="return tensor"), "One chunk is asked for"),
-        ("nothing returned", _scatter(back=""), "returned a NoneType"),
-        ("N steps", _scatter(steps="world", back="return chunks[rank]"), "expected chunk 1"),
+        ("nothing returned", _scatter(back=""), "returned None"),
+        (
+            "N steps",
+            _scatter(steps="world", back="return chunks[rank]"),
+            "chunk 1: rank 0 returned",
+        ),
         (
             "turns the other way",
             _scatter(going="rank + step", mine="rank + step + 1", to="left, theirs, right"),
-            "With 2 ranks yours is right",
+            "Rank 2's values are missing",
         ),
         (
             "whole tensors",
             _source("ring_reduce_scatter", *_WHOLE_TENSORS, "return chunks[right]"),
-            "sent 3 values in one message; a chunk has at most 2",
+            "sent 12 bytes in one message; a chunk has at most 8",
         ),
         (
             "a collective",
@@ -141,7 +209,7 @@ MUTANTS = {
                 "    both(tensor, right, coming, left)",
                 "    tensor.copy_(torch.maximum(tensor, coming))",
             ),
-            "values in one message",
+            "bytes in one message",
         ),
         (
             "a collective",
@@ -224,7 +292,7 @@ MUTANTS = {
                 "    if rank == other:",
                 "        dist.recv(tensor, 0)",
             ),
-            "values in one message",
+            "bytes in one message",
         ),
         (
             "to the left",
@@ -234,7 +302,7 @@ MUTANTS = {
         (
             "whole tensors",
             _source("ring_all_reduce", *_WHOLE_TENSORS),
-            "values in one message",
+            "bytes in one message",
         ),
     ],
 }
