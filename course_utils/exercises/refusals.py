@@ -9,6 +9,8 @@ from course_utils import paths
 from course_utils.exercises.compare import Wrong
 from course_utils.notebook import cells
 
+REQUESTS = ("isend", "irecv", "batch_isend_irecv")  # the functions that give them
+
 
 def check_file(file: str, without: Iterable[str]) -> None:
     """Look at the names in a student's worker file.
@@ -37,12 +39,12 @@ def check_file(file: str, without: Iterable[str]) -> None:
     for node in ast.walk(tree):
         for name in _names(node):
             _check_name(name, without, f"workers/{file}, line {getattr(node, 'lineno', '?')}")
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            if {"isend", "irecv", "batch_isend_irecv"} & set(_names(node.value.func)):
-                raise Wrong(
-                    f"workers/{file}, line {node.lineno} throws a request away",
-                    "A message is under way until you wait for its request: keep it, and wait.",
-                )
+        dropped = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+        if dropped and set(REQUESTS) & set(_names(node.value.func)):
+            raise Wrong(
+                f"workers/{file}, line {node.lineno} throws a request away",
+                "A message is under way until you wait for its request: keep it, and wait.",
+            )
 
 
 def check_function(function: Callable, without: Iterable[str]) -> None:

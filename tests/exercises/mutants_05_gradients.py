@@ -65,6 +65,39 @@ RIGHT = {
 MUTANTS = {
     "05.3": [
         (
+            "sent as half",
+            _mean(
+                "dist.all_reduce(total)",
+                _WEIGHTED,
+                "half = shard.half()",
+                "dist.reduce_scatter_tensor(half, weighted.half())",
+                "return half.to(gradient)",
+            ),
+            "returned",
+        ),
+        (
+            "rows counted in float16",
+            _mean(
+                "total = total.half()",
+                "dist.all_reduce(total)",
+                _WEIGHTED,
+                "dist.reduce_scatter_tensor(shard, weighted)",
+                "return shard",
+            ),
+            "many rows: rank 0 returned",
+        ),
+        (
+            "a rank without rows stays away",
+            _mean(
+                "if rows == 0: return shard.zero_()",
+                "dist.all_reduce(total)",
+                _WEIGHTED,
+                "dist.reduce_scatter_tensor(shard, weighted)",
+                "return shard",
+            ),
+            "2 ranks",
+        ),
+        (
             "the sum",
             _mean("dist.reduce_scatter_tensor(shard, gradient.clone())", "return shard"),
             "What makes it a mean?",
@@ -106,7 +139,7 @@ MUTANTS = {
                 "dist.reduce_scatter_tensor(shard, gradient)",
                 "return shard",
             ),
-            "Whose tensor is it?",
+            "changed the gradient that it was given",
         ),
         (
             "in double precision",
@@ -117,7 +150,7 @@ MUTANTS = {
                 "dist.reduce_scatter_tensor(shard, weighted)",
                 "return shard",
             ),
-            "returned torch.float64, expected torch.float32",
+            "returned float64, expected float32",
         ),
         (
             "divided twice",
@@ -141,6 +174,25 @@ MUTANTS = {
         ),
     ],
     "05.4": [
+        (
+            "a float16 norm that overflows",
+            _norm(
+                "for s in here: total += (torch.linalg.vector_norm(s) ** 2).double()",
+                "dist.all_reduce(total)",
+                "return total.sqrt().item()",
+            ),
+            "beyond float16",
+        ),
+        (
+            "whole numbers",
+            _norm(
+                "for s in here: total += s.long().square().sum()",
+                "dist.all_reduce(total)",
+                "return total.sqrt().item()",
+            ),
+            "returned",
+        ),
+        ("a typo", _norm("return totl"), "name 'totl' is not defined"),
         (
             "its own",
             _norm("return float(sum(s.double().square().sum() for s in here)) ** 0.5"),
@@ -201,7 +253,7 @@ MUTANTS = {
                 "dist.all_reduce(total)",
                 "return total.sqrt().item()",
             ),
-            "one without a gradient too?",
+            "Who tells it of the others?",
         ),
         (
             "a tensor",
@@ -220,7 +272,7 @@ MUTANTS = {
                 "for s in here: s /= 2",
                 "return total.sqrt().item()",
             ),
-            "changed a shard",
+            "changed a shard that it was given",
         ),
         (
             "everything sent to everyone",
@@ -230,7 +282,7 @@ MUTANTS = {
                 "flat = [x for rank in every for shard in rank for x in shard]",
                 "return sum(x * x for x in flat) ** 0.5",
             ),
-            "expected 1 with one number",
+            "expected one collective of one number",
         ),
     ],
 }

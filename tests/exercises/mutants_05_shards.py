@@ -64,6 +64,26 @@ RIGHT = {
 
 MUTANTS = {
     "05.1": [
+        (
+            "gathered in bfloat16",
+            _unshard(
+                "whole = whole.bfloat16()",
+                "dist.all_gather_into_tensor(whole, part.bfloat16())",
+                "whole = whole.to(part)",
+                *_RIGHT_UNSHARD,
+            ),
+            "unshard returned",
+        ),
+        (
+            "gathered twice",
+            _unshard("dist.all_gather_into_tensor(whole, part)", *_RIGHT_UNSHARD),
+            "expected all_gather of",
+        ),
+        (
+            "the part is emptied",
+            _unshard("part.zero_()", *_RIGHT_UNSHARD),
+            "changed the part that it was given",
+        ),
         ("a view", _shard("return padded[rank * size : (rank + 1) * size]"), "holds memory for"),
         (
             "no padding",
@@ -91,23 +111,23 @@ MUTANTS = {
         (
             "the neighbour's",
             _shard("return padded.roll(-size)[rank * size : (rank + 1) * size].clone()"),
-            "Which piece is this rank's",
+            "Which piece is yours?",
         ),
         (
             "zeros in single precision",
             _shard("return padded[rank * size : (rank + 1) * size].float().clone()"),
-            "In which dtype is your padding?",
+            "shard returned [1.54099607",
         ),
         (
             "still two dimensions",
             _shard("return padded.view(ranks, size)[rank : rank + 1].clone()"),
-            "expected a tensor of one dimension",
+            "A part has one dimension",
         ),
         ("padding kept", _unshard("return [whole]"), "Where is the padding?"),
         (
             "flat tensors",
             _unshard("return list(whole[: sum(sizes)].split(sizes))"),
-            "unshard returned the shapes",
+            "Where is the padding?",
         ),
         (
             "one rank's part again and again",
@@ -126,7 +146,7 @@ MUTANTS = {
                 "dist.all_reduce(whole)",
                 *_RIGHT_UNSHARD,
             ),
-            "expected 1 all_gather",
+            "expected all_gather of",
         ),
     ],
     "05.2": [

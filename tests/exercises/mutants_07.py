@@ -35,14 +35,19 @@ def _perplexity(*lines: str) -> str:
 
 MUTANTS = {
     "07.1": [
-        ("upside down, as published", _mask("return back < 0"), "look at nothing"),
+        ("upside down, as published", _mask("return back < 0"), "Yours is the other way round"),
         ("transposed", _mask("return back <= 0"), "Is the token it has to predict among them?"),
         ("not even itself", _mask("return back > 0"), "look at nothing"),
         ("one ahead", _mask("return back >= -1"), "row 0 is [1 1 0], expected [1 0 0]"),
         ("no mask", _mask("return torch.ones(length, length, dtype=bool)"), "one after it"),
+        (
+            "a window of 0 is none",
+            _mask("return (back >= 0) & (back < window if window else back >= 0)"),
+            "Is 0 taken for None",
+        ),
         ("numbers", _mask("return (back >= 0).float()"), "a Tensor of float32, expected a"),
         ("a row only", _mask("return torch.ones(length, dtype=torch.bool)"), "wrong shape"),
-        ("for a batch", _mask("return (back >= 0)[None]"), "wrong shape (1, 1, 1), expected"),
+        ("for a batch", _mask("return (back >= 0)[None]"), "wrong shape (1, 3, 3), expected"),
         ("window ignored", _mask("return back >= 0"), "window=1): row 1 is [1 1 0]"),
         (
             "window one too wide",
@@ -97,7 +102,7 @@ MUTANTS = {
                 "dist.all_reduce(total)",
                 "return math.exp(total[0] / total[1])",
             ),
-            "one with an empty share too?",
+            "What is the mean of an empty share?",
         ),
         (
             "own count times ranks",
@@ -133,7 +138,7 @@ MUTANTS = {
                 "if dist.get_rank() == 0:",
                 "    return math.exp(total[0] / total[1])",
             ),
-            "rank 1 returned a NoneType",
+            "rank 1 returned None",
         ),
         (
             "a tensor",
@@ -148,7 +153,7 @@ MUTANTS = {
                 "flat = [loss for share in everyone for loss in share]",
                 "return math.exp(math.fsum(flat) / len(flat))",
             ),
-            "allowed are 2 with 32 bytes",
+            "allowed are 2 collectives",
         ),
         (
             "three collectives",
@@ -158,7 +163,7 @@ MUTANTS = {
                 "dist.barrier()",
                 "return math.exp(total[0] / total[1])",
             ),
-            "took part in 3 collectives",
+            "barrier of 0 bytes, allowed are 2 collectives",
         ),
     ],
 }

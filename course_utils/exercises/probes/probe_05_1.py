@@ -5,9 +5,9 @@ import sys
 import torch
 import torch.distributed as dist
 
-from course_utils.exercises.findings import report
-from course_utils.meter import meter
-from course_utils.worker import device, init
+from course_utils.exercises.compare import Wrong, expect_calls, judge
+from course_utils.exercises.findings import judging, observe, random_values, where
+from course_utils.worker import init
 
 from exercise_05_1 import shard, unshard
 
@@ -21,52 +21,93 @@ CASES = [
 
 
 def tensors(shapes: list[tuple[int, ...]], dtype: torch.dtype) -> list[torch.Tensor]:
-    """1, 2, 3, ... in these shapes; the first lies transposed in memory, where it can."""
-    made, first = [], 1
-    for shape in shapes:
-        count = torch.Size(shape).numel()
-        values = torch.arange(first, first + count, dtype=dtype, device=device()).view(shape)
-        made.append(values.t().contiguous().t() if len(shape) == 2 else values)
-        first += count
-    return made
+    """Random values in these shapes, the same on each rank; a matrix lies transposed in memory."""
+    made = [random_values(seed, *shape, dtype=dtype) for seed, shape in enumerate(shapes)]
+    return [x.t().contiguous().t() if x.dim() == 2 else x for x in made]
 
 
-def our_part(given: list[torch.Tensor]) -> torch.Tensor:
-    """What `shard` should give."""
+def padded(given: list[torch.Tensor]) -> torch.Tensor:
+    """All parts, one after another."""
     flat = torch.cat([tensor.flatten() for tensor in given])
-    size = -(-len(flat) // dist.get_world_size())
-    padded = torch.cat([flat, flat.new_zeros(size * dist.get_world_size() - len(flat))])
-    return padded[dist.get_rank() * size :][:size].clone()
+    return torch.cat([flat, flat.new_zeros(-len(flat) % dist.get_world_size())])
 
 
-def sharded(given: list[torch.Tensor]) -> dict:
-    """What the student's shard makes of the tensors."""
-    with meter() as moved:
-        part = shard(given)
-    found = {"kind": type(part).__name__, "sent": moved.collectives.total() + moved.messages}
-    if isinstance(part, torch.Tensor):
-        held = part.untyped_storage().nbytes() // part.element_size()
-        found |= {"part": part, "shape": list(part.shape), "dtype": str(part.dtype), "held": held}
-    return found | {"expected": our_part(given), "wanted": str(given[0].dtype)}
+def sharded(here: str, given: list[torch.Tensor], name: str) -> None:
+    """Judge what the student's shard makes of the tensors."""
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    parts: list = []
+    found = observe(
+        lambda tensors: parts.append(shard(tensors)) or parts[0], given, names=("them",)
+    )
+    whole = padded(given)
+    wanted = whole.chunk(ranks)[rank].tolist()
+    flat = torch.cat([tensor.flatten() for tensor in given])
+    front = torch.cat([whole.new_zeros(len(whole) - len(flat)), flat]).chunk(ranks)[rank]
+    memory = torch.cat(
+        [tensor.t().flatten() if tensor.dim() == 2 else tensor.flatten() for tensor in given]
+    )
+    order = torch.cat([memory, whole.new_zeros(len(whole) - len(flat))]).chunk(ranks)[rank]
+    got = found["answer"] if isinstance(found["answer"], list) else []
+    otherwise = "Write down the flat tensor with its padding, and cut it. Which piece is yours?"
+    if any(isinstance(each, list) for each in got):
+        otherwise = "A part has one dimension, (n,)."
+    elif len(got) > len(wanted):
+        otherwise = "Longer than need be. How many values has the last rank, at the least?"
+    elif len(got) < len(wanted):
+        otherwise = "All parts are equally long, the last one too. Which values are missing?"
+    judge(
+        f"{here}: shard",
+        found,
+        wanted,
+        dtype=name,
+        mistakes={
+            "Dealt out like cards. A part is a piece without gaps.": whole[rank::ranks].tolist(),
+            "Where do the zeros go: at the front, or at the end of all?": front.tolist(),
+            "In which order do a matrix's values come, however it lies in memory?": order.tolist(),
+        },
+        otherwise=otherwise,
+    )
+    held = parts[0].untyped_storage().nbytes() // parts[0].element_size()
+    if held > len(wanted):
+        raise Wrong(
+            f"{here}: the part has {len(wanted)} values, and holds memory for {held}",
+            "A view keeps the whole alive. What does a rank need of the others' parts?",
+        )
+    expect_calls(f"{here}: shard", found["calls"], [[]], "Every rank has the tensors. Why ask?")
 
 
-def unsharded(given: list[torch.Tensor]) -> dict:
-    """What the student's unshard makes of our parts."""
-    with meter() as moved:
-        whole = unshard(our_part(given), [tensor.shape for tensor in given])
-    good = isinstance(whole, list) and all(isinstance(each, torch.Tensor) for each in whole)
-    return {
-        "kind": type(whole).__name__,
-        "whole": [each.tolist() for each in whole] if good else None,
-        "shapes_got": [list(each.shape) for each in whole] if good else None,
-        "expected": [each.tolist() for each in given],
-        "collectives": dict(moved.collectives),
-        "messages": moved.messages,
-    }
+def unsharded(here: str, given: list[torch.Tensor], name: str) -> None:
+    """Judge what the student's unshard makes of our parts."""
+    ranks = dist.get_world_size()
+    part = padded(given).chunk(ranks)[dist.get_rank()].clone()
+    found = observe(unshard, part, [tensor.shape for tensor in given], names=("the part",))
+    expected = [tensor.tolist() for tensor in given]
+    got = found["answer"]
+    shapes = "A tensor of shape () has one value, one of shape (0,) none. Where is the padding?"
+    all_there = "Are all parts in it, in the order of the ranks, and the zeros left out?"
+    same = isinstance(got, list) and list(map(_shape, got)) == list(map(_shape, expected))
+    judge(
+        f"{here}: unshard",
+        found,
+        expected,
+        kinds=("list", "tuple"),
+        dtype=name,
+        otherwise=all_there if same else shapes,
+    )
+    allowed = [[["all_gather", part.nbytes]], *([[]] if ranks == 1 else [])]
+    hint = "Which collective gives everybody all parts, and nothing else?"
+    expect_calls(f"{here}: unshard", found["calls"], allowed, hint)
+
+
+def _shape(values: object) -> tuple[int, ...]:
+    return tuple(torch.tensor(values).shape)
 
 
 init()
 task = {"shard": sharded, "unshard": unsharded}[sys.argv[1]]
 for dtype in (torch.float32, torch.float64):
     for shapes in CASES:
-        report(shapes=[list(shape) for shape in shapes], **task(tensors(shapes, dtype)))
+        here = where("shapes " + ", ".join(map(str, shapes)))
+        given, name = tensors(shapes, dtype), str(dtype).removeprefix("torch.")
+        with judging():
+            task(here, given, name)

@@ -5,46 +5,71 @@ import math
 import torch
 import torch.distributed as dist
 
-from course_utils.exercises.findings import report
-from course_utils.meter import meter
-from course_utils.worker import device, init
+from course_utils.exercises.compare import Wrong, judge, named_calls
+from course_utils.exercises.findings import judging, observe, random_values, where
+from course_utils.worker import init
 
 from exercise_05_4 import global_norm
 
-HALF = torch.float16
-CASES = {  # the shards of each rank: (value, count, dtype) or None
+HALF, SINGLE = torch.float16, torch.float32
+CASES = {  # the shards of each rank: (about how large, count, dtype) or None
     "plain": [[(1.0, 4), (2.0, 1)], [(3.0, 2)], [(2.0, 3)], [(1.0, 1)]],
     "a frozen one": [[None, (2.0, 2)], [(2.0, 2), None], [None, (1.0, 1)], [(1.0, 2), None]],
-    "an idle rank": [[(3.0, 1)], [], [(4.0, 1)], [None]],
     "float16": [[(300.0, 4, HALF)], [(400.0, 4, HALF)], [(300.0, 1, HALF)], [(500.0, 1, HALF)]],
+    "large float16": [[(4e4, 4, HALF)], [(4e4, 4, HALF)], [(4e4, 4, HALF)], [(4e4, 4, HALF)]],
+    "many": [[(1.0, 5000)], [(1.0, 5000)], [(1.0, 5000)], [(1.0, 5000)]],
+    "an idle rank": [[(3.0, 1)], [], [(4.0, 1)], [None]],
 }
+
+
+def tensor(seed: int, size: float, count: int, dtype: torch.dtype = SINGLE) -> torch.Tensor:
+    """Random values between `size` and half as much again, of both signs."""
+    draw = random_values(seed, count, dtype=torch.float64)
+    return (size * (1 + draw.abs().clamp(max=1) / 2) * draw.sign()).to(dtype)
+
 
 init()
 rank, world = dist.get_rank(), dist.get_world_size()
 for name, every in CASES.items():
     made = [
-        None
-        if each is None
-        else torch.full((each[1],), each[0], dtype=(*each, torch.float32)[2], device=device())
-        for each in every[rank]
+        [each and tensor(17 * r + i, *each) for i, each in enumerate(shards)]
+        for r, shards in enumerate(every[:world])
     ]
-    before = [each if each is None else each.clone() for each in made]
-    with meter() as moved:
-        answer = global_norm(made)
-    squares = [sum(x[0] ** 2 * x[1] for x in shards if x) for shards in every[:world]]
-    norms = [math.sqrt(each) for each in squares]
-    report(
-        case=name,
-        kind=type(answer).__name__,
-        answer=answer if isinstance(answer, float) else None,
-        expected=math.sqrt(sum(squares)),
-        own=norms[rank],
-        added=sum(norms),
-        squared=sum(squares),
-        average=math.sqrt(sum(squares) / world),
-        touched=any(
-            a is not None and not torch.equal(a, b) for a, b in zip(made, before, strict=True)
-        ),
-        collectives=moved.collectives.total() + moved.messages,
-        bytes=sum(call.bytes for call in moved.calls),
+    found = observe(
+        global_norm,
+        [each if each is None else each.clone() for each in made[rank]],
+        names=("a shard",),
     )
+    squares = [
+        sum(x.double().square().sum().item() for x in shards if x is not None) for shards in made
+    ]
+    norms = [math.sqrt(each) for each in squares]
+    got = found["answer"]
+    otherwise = "Square, add up on each rank, add up over the ranks, take the root: in this order."
+    if isinstance(got, float) and not math.isfinite(got):
+        otherwise = "In which dtype do you square? The square of 300 is beyond float16."
+    here = where(name)
+    with judging():
+        judge(
+            here,
+            found,
+            math.sqrt(sum(squares)),
+            kinds=("float",),
+            tolerance=1e-5,
+            mistakes={
+                "That is this rank's own. Who tells it of the others?": norms[rank],
+                "Norms do not add up; their squares do.": sum(norms),
+                "That is the square of the norm.": sum(squares),
+                "Averaged, where the ranks hold different values: what is to be done with them?": (
+                    math.sqrt(sum(squares) / world)
+                ),
+            },
+            otherwise=otherwise,
+        )
+    with judging():
+        calls = found["calls"]
+        if len(calls) not in ((1, 0) if world == 1 else (1,)) or sum(n for _, n in calls) > 8:
+            raise Wrong(
+                f"{here} called {named_calls(calls)}, expected one collective of one number",
+                "Which one number of a rank is all that the others need to know?",
+            )

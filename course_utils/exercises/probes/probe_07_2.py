@@ -4,56 +4,72 @@ import math
 
 import torch
 import torch.distributed as dist
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from course_utils.exercises.findings import report
-from course_utils.worker import device, init
+from course_utils.exercises.compare import Wrong, judge, named_calls
+from course_utils.exercises.findings import judging, observe, random_values, where
+from course_utils.worker import init
 
 from exercise_07_2 import perplexity
 
 SHARES = {1: [4], 2: [3, 1], 3: [4, 0, 2], 4: [0, 5, 1, 2]}  # tokens of each rank
-TO_REDUCE = ("allreduce", "broadcast", "reduce_.", "send", "recv")  # what is sent comes first
+MOST_COLLECTIVES, MOST_BYTES = 2, 32
 
 
-class Wire(TorchDispatchMode):
-    """Counts the collectives, and the bytes this rank hands to them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.collectives = self.sent = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        if func.namespace == "c10d":
-            self.collectives += 1
-            tensors = args[0] if func.__name__.startswith(TO_REDUCE) else args[1]
-            tensors = tensors if isinstance(tensors, list) else [tensors]
-            self.sent += sum(tensor.nbytes for tensor in flat(tensors))
-        return func(*args, **(kwargs or {}))
-
-
-def flat(tensors: list) -> list[torch.Tensor]:
-    """The tensors of a list, or of a list of lists."""
-    nested = (flat(each) if isinstance(each, list) else [each] for each in tensors)
-    return [each for some in nested for each in some if isinstance(each, torch.Tensor)]
-
-
-def measure(case: str, shares: list[torch.Tensor]) -> None:
-    """Report what the student's function makes of this rank's share, and the right value."""
-    every = torch.cat(shares).double().tolist()
-    with Wire() as wire:
-        answer = perplexity(shares[dist.get_rank()].to(device()))
-    report(
-        case=case,
-        answer=answer if isinstance(answer, (int, float)) else None,
-        kind=type(answer).__name__,
-        expected=math.exp(math.fsum(every) / len(every)),
-        collectives=wire.collectives,
-        sent=wire.sent,
-    )
+def mistakes(sums: list[float], counts: list[int], rank: int) -> list[tuple[str, float]]:
+    """The question for each known mistake, with the perplexity that it gives."""
+    ranks, mean = len(counts), sum(sums) / sum(counts)
+    means = [total / n for total, n in zip(sums, counts, strict=True) if n]
+    exps = list(map(math.exp, means))
+    of_means = "That is a mean of the ranks' means. Whose tokens weigh too much in it?"
+    of_exps = "That is a mean of perplexities. Is exp of a mean the mean of exp?"
+    own = sums[rank] / counts[rank] if counts[rank] else math.inf
+    count = ranks * counts[rank]
+    return [
+        ("That is the mean loss. Perplexity is one step further: which?", mean),
+        ("Losses are in nats, to the base e. Which base did you use?", 2**mean),
+        ("That is this rank's own. Who tells it of the others?", math.exp(min(700, own))),
+        (of_means, math.exp(sum(means) / len(means))),
+        (of_means, math.exp(sum(means) / ranks)),
+        (of_exps, sum(exps) / len(exps)),
+        (of_exps, sum(exps) / ranks),
+        (of_exps, (sum(exps) + ranks - len(exps)) / ranks),
+        (
+            "Right sum, wrong count: has every rank as many tokens as this one?",
+            math.exp(min(700, sum(sums) / count)) if count else math.inf,
+        ),
+    ]
 
 
 init()
-counts = SHARES[dist.get_world_size()]
-measure("small", [torch.full((n,), 1.0 + r) for r, n in enumerate(counts)])
-generator = torch.Generator().manual_seed(0)
-measure("large", [torch.rand(50_000 * n, generator=generator) for n in counts])
+rank, counts = dist.get_rank(), SHARES[dist.get_world_size()]
+for times, dtype in ((1, torch.float32), (1, torch.float64), (50_000, torch.float32)):
+    lengths = [n * times for n in counts]
+    every = [random_values(r, n, dtype=dtype).abs() + r / 2 for r, n in enumerate(lengths)]
+    found = observe(perplexity, every[rank].clone(), names=("the losses",))
+    sums = [math.fsum(each.double().tolist()) for each in every]
+    got = found["answer"]
+    otherwise = "Write down, rank by rank, the sum of the losses and their number. Divide which?"
+    expected = math.exp(sum(sums) / sum(lengths))
+    if isinstance(got, float) and math.isnan(got):
+        otherwise = "What is the mean of an empty share? And its sum?"
+    elif isinstance(got, float) and math.isclose(got, expected, rel_tol=1e-4):
+        otherwise = "Nearly right: the last digits are gone. In which dtype do you add?"
+    here = where(f"{', '.join(f'{n:,}' for n in lengths)} tokens")
+    with judging():
+        judge(
+            here,
+            found,
+            expected,
+            kinds=("float",),
+            tolerance=1e-12,
+            mistakes=mistakes(sums, lengths, rank),
+            otherwise=otherwise,
+        )
+    with judging():
+        calls = found["calls"]
+        if len(calls) > MOST_COLLECTIVES or sum(size for _, size in calls) > MOST_BYTES:
+            raise Wrong(
+                f"{here} called {named_calls(calls)}, allowed are {MOST_COLLECTIVES} collectives "
+                f"with {MOST_BYTES} bytes together",
+                "Which two numbers of a rank are all that the others need to know?",
+            )
