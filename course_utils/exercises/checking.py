@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from course_utils.diagnosis import evidence
+from course_utils.diagnosis.calls import noted_calls
 from course_utils.display import cards, page
 from course_utils.display.text import capped
 from course_utils.errors import InputError
@@ -298,7 +298,7 @@ def _run_hint(run: Run, path: Path) -> str:
     """The question that fits a run that failed, where the verdict alone does not tell."""
     nproc = len(run.ranks)
     for rank in run.ranks:
-        for call in evidence.noted_calls(rank):
+        for call in noted_calls(rank):
             peer = call.peer.removeprefix("rank ")
             if peer.isdigit() and int(peer) >= nproc:
                 where = f" ({call.place})" if call.place else ""
