@@ -6,13 +6,8 @@ from typing import Any
 
 import torch
 
+from course_utils.exercises.calls import same
 from course_utils.meter import meter
-
-
-def whole_numbers(seed: int, *shape: int) -> torch.Tensor:
-    """Small whole numbers as floats, the same on every rank."""
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randint(1, 5, shape, generator=generator).float()
 
 
 def measure(
@@ -31,14 +26,23 @@ def measure(
         warnings.simplefilter("always")
         with meter() as forward:
             y = layer(*leaves.values(), *flags)
+        changed = []
         with meter() as backward:
             if fits(y, factors):
-                (y * factors).sum().backward()
+                given = factors.expand(y.shape).contiguous().clone()
+                y.backward(given)
+                changed += [] if same(given, factors.expand(y.shape)) else ["the gradient"]
+    changed += [name for name, leaf in leaves.items() if not same(leaf, tensors[name])]
+    gradients = {name: leaf.grad for name, leaf in leaves.items()}
+    shown = [y, *gradients.values()]
     return {
         "y": y.detach() if isinstance(y, torch.Tensor) else type(y).__name__,
-        "gradients": {name: leaf.grad for name, leaf in leaves.items()},
-        "forward": [call.name for call in forward.calls],
-        "backward": [call.name for call in backward.calls],
+        "gradients": gradients,
+        "dtype": str(factors.dtype).removeprefix("torch."),
+        "dtypes": sorted({str(x.dtype)[6:] for x in shown if isinstance(x, torch.Tensor)}),
+        "changed": changed,
+        "forward": [[call.name, call.bytes] for call in forward.calls],
+        "backward": [[call.name, call.bytes] for call in backward.calls],
         "bytes": sum(call.bytes for call in [*forward.calls, *backward.calls]),
         "warned": any("autograd kernel" in str(each.message) for each in said),
     }
@@ -51,4 +55,5 @@ def fits(y: Any, factors: torch.Tensor) -> bool:
         and y.requires_grad
         and y.dim() > 0
         and y.size(-1) == factors.size(-1)
+        and y.dim() >= factors.dim()
     )

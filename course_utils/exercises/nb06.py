@@ -3,8 +3,19 @@
 import math
 from typing import Any
 
-from course_utils.exercises.checking import Wrong, exercise, probe
-from course_utils.formats import number
+from course_utils.exercises.checking import exercise, probe
+from course_utils.exercises.compare import (
+    TOLERANCE,
+    Wrong,
+    close,
+    expect,
+    flat,
+    is_number,
+    named_calls,
+    shape,
+)
+
+TORCHS = ("_functional_collectives", "parallelize_module", "DTensor", "loss_parallel")
 
 MOST_VALUES = 4  # that a rank may hand to collectives for each token of 06.4
 BY_CHANCE = (
@@ -13,7 +24,7 @@ BY_CHANCE = (
 )
 
 
-@exercise("06.1", "f and g", file="exercise_06_1.py")
+@exercise("06.1", "f and g", file="exercise_06_1.py", without=TORCHS)
 def check_06_1() -> list[str]:
     """Values and gradients on all ranks and on smaller groups, and what each pass sends."""
     for ranks in (2, 3, 4):
@@ -42,7 +53,7 @@ def _check_pair(
     where += f": {name} on rank {rank}"
     if beside:
         where += ", x used beside it"
-    _compare(f"{where} gave", found["y"], y, _pair_hint(name, ranks, members, found["y"], y))
+    _compare(f"{where} gave", found, found["y"], y, _pair_hint(name, ranks, members, found["y"], y))
     if changed:
         hint = "Somebody may still need x: into whose memory does the sum go?"
         raise Wrong(f"{where} changed the x that it was given", hint)
@@ -50,8 +61,9 @@ def _check_pair(
     hint = _gradient_hint(name, len(members), got, gradient)
     if beside:
         hint = "What came past f is not f's. What does its backward touch, and in whose memory?"
-    _compare(f"{where} gave the gradient", got, gradient, hint)
-    sent: tuple[list, list] = ([], ["all_reduce"]) if name == "f" else (["all_reduce"], [])
+    _compare(f"{where} gave the gradient", found, got, gradient, hint)
+    message = [["all_reduce", len(flat(y))]]
+    sent: tuple[list, list] = ([], message) if name == "f" else (message, [])
     _check_calls(where, found, *sent, alone=len(members) == 1)
 
 
@@ -60,7 +72,7 @@ def _pair_hint(name: str, ranks: int, members: list[int], got: Any, y: list) -> 
         return "Forward f is a copy: x is already the same on every rank."
     if len(members) < ranks:
         return "Only the ranks of the group take part. Where does `group` go?"
-    if _times(got, y) == 1 / ranks:
+    if _times(got, y) == round(1 / ranks, 4):
         return "That is the mean. The terms of a product are added."
     return "Forward g adds up what every rank has."
 
@@ -73,12 +85,12 @@ def _gradient_hint(name: str, ranks: int, got: Any, wanted: list) -> str:
         if times == ranks:
             return "If y = x0 + x1, what is dy/dx0? The gradient of y is on every rank already."
         return "Backward g passes the gradient on as it comes."
-    if times == 1 / ranks:
+    if times == round(1 / ranks, 4):
         return "That is the mean of the uses. The chain rule adds them."
     return "x was used on every rank of the group. Who adds up what they say?"
 
 
-@exercise("06.2", "column, with and without a gather", file="exercise_06_2.py")
+@exercise("06.2", "column, with and without a gather", file="exercise_06_2.py", without=TORCHS)
 def check_06_2() -> list[str]:
     """Outputs and gradients beside the whole layer, and what each pass sends."""
     for ranks in (2, 3, 4):
@@ -94,11 +106,14 @@ def _check_column(
     ranks: int, rank: int, flag: bool, found: dict[str, Any], y: list, gradients: dict[str, list]
 ) -> None:
     where = f"{ranks} ranks, gather={flag}: rank {rank}"
-    _compare(f"{where} gave", found["y"], y, _column_hint(flag, found["y"], y))
+    _compare(f"{where} gave", found, found["y"], y, _column_hint(flag, found["y"], y))
     for name in ("weight", "bias", "x"):
         got, wanted = found["gradients"][name], gradients[name]
-        _compare(f"{where}, gradient of {name}:", got, wanted, _cut_hint(name, ranks, got, wanted))
-    _check_calls(where, found, ["all_gather"] if flag else [], ["all_reduce"])
+        _compare(
+            f"{where}, gradient of {name}:", found, got, wanted, _cut_hint(name, ranks, got, wanted)
+        )
+    gather = [["all_gather", len(flat(y)) // ranks]] if flag else []
+    _check_calls(where, found, gather, [["all_reduce", len(flat(gradients["x"]))]])
 
 
 def _column_hint(gather: bool, got: Any, y: list) -> str:
@@ -110,7 +125,7 @@ def _column_hint(gather: bool, got: Any, y: list) -> str:
     return "y = x W^T + b: x is whole here, W and b are this rank's rows."
 
 
-@exercise("06.3", "row, with its bias", file="exercise_06_3.py")
+@exercise("06.3", "row, with its bias", file="exercise_06_3.py", without=TORCHS)
 def check_06_3() -> list[str]:
     """Outputs and gradients beside the whole layer, and what each pass sends."""
     for ranks in (2, 3, 4):
@@ -126,34 +141,36 @@ def _check_row(
     ranks: int, rank: int, flag: bool, found: dict[str, Any], y: list, gradients: dict[str, list]
 ) -> None:
     where = f"{ranks} ranks, cut={flag}: rank {rank}"
-    _compare(f"{where} gave", found["y"], y, _row_hint(ranks, found["y"], y))
+    _compare(f"{where} gave", found, found["y"], y, _row_hint(ranks, found["y"], y))
     for name in ("bias", "weight", "x"):
         got, wanted = found["gradients"][name], gradients[name]
         hint = _bias_hint(ranks, got, wanted) if name == "bias" else ""
         hint = hint or _cut_hint(name, ranks, got, wanted)
-        _compare(f"{where}, gradient of {name}:", got, wanted, hint)
-    _check_calls(where, found, ["all_reduce"], [] if flag else ["all_gather"])
+        _compare(f"{where}, gradient of {name}:", found, got, wanted, hint)
+    gather = [] if flag else [["all_gather", len(flat(gradients["x"])) // ranks]]
+    _check_calls(where, found, [["all_reduce", len(flat(y))]], gather)
 
 
 def _row_hint(ranks: int, got: Any, y: list) -> str:
-    if _times(got, y) == 1 / ranks:
+    if _times(got, y) == round(1 / ranks, 4):
         return "That is the mean of the terms. y is their sum."
-    if isinstance(got, list) and _flat(got) and len(_flat(got)) == len(_flat(y)):
-        if all(a > b for a, b in zip(_flat(got), _flat(y), strict=True)):
-            return "Too much: how often is the bias in it?"
-        return "Too little: is a term missing, or the bias?"
+    if shape(got) == shape(y):
+        off = [[a - b for a, b in zip(*rows, strict=True)] for rows in zip(got, y, strict=True)]
+        if all(close(row, off[0], 1e-4) for row in off):
+            return "Every row is off by the same: how often is the bias in it?"
+        return "Is a term missing from the sum over the ranks?"
     return "Every rank gives the whole y: (B, out)."
 
 
 def _bias_hint(ranks: int, got: Any, wanted: list) -> str:
-    if got is None or not any(_flat(got)):
+    if got is None or not any(flat(got)):
         return "The bias is on every rank, and should learn on every rank. Who uses it in yours?"
-    if _times(got, wanted) == 1 / ranks:
+    if _times(got, wanted) == round(1 / ranks, 4):
         return "y is right, but this bias learns P times too slowly. Where does it belong?"
     return ""
 
 
-@exercise("06.4", "a loss without all logits", file="exercise_06_4.py")
+@exercise("06.4", "a loss without all logits", file="exercise_06_4.py", without=TORCHS)
 def check_06_4() -> list[str]:
     """Losses and gradients beside those of all logits, large ones too, and what is sent."""
     for ranks in (2, 3, 4):
@@ -169,10 +186,15 @@ def _check_loss(
     ranks: int, rank: int, case: str, found: dict[str, Any], y: list, gradients: dict[str, list]
 ) -> None:
     where = f"{ranks} ranks, {case} logits: rank {rank}"
-    _compare(f"{where} gave", found["y"], y, _loss_hint(case, found["y"], y))
+    _compare(f"{where} gave", found, found["y"], y, _loss_hint(case, found["y"], y))
     got, wanted = found["gradients"]["logits"], gradients["logits"]
     hint = _cut_hint("logits", ranks, got, wanted)
-    _compare(f"{where}, gradient of its logits:", got, wanted, hint)
+    _compare(f"{where}, gradient of its logits:", found, got, wanted, hint)
+    for changed in found["changed"]:
+        raise Wrong(f"{where} changed {changed} that it was given", "Somebody may still need it.")
+    if found["dtypes"] != [found["dtype"]]:
+        said = f"{where} gave {', '.join(found['dtypes'])}, expected {found['dtype']}"
+        raise Wrong(said, "The values are right. Where does yours take another dtype?")
     if found["warned"]:
         raise Wrong(f"{where} has the right values, by chance", BY_CHANCE)
     if found["values"] > MOST_VALUES:
@@ -186,7 +208,7 @@ def _check_loss(
 def _loss_hint(case: str, got: Any, y: list) -> str:
     if not isinstance(got, list) or len(got) != len(y):
         return "A loss for each token, (n,): not their mean, and not a number for each id."
-    if case == "large":
+    if case in ("large", "negative"):
         return "With small logits yours is right. What is exp(1000)? And whose maximum is taken?"
     right = sum(math.isclose(a, b, rel_tol=1e-9) for a, b in zip(got, y, strict=True))
     if right:
@@ -197,16 +219,37 @@ def _loss_hint(case: str, got: Any, y: list) -> str:
 def _check_calls(
     where: str, found: dict[str, Any], forward: list, backward: list, alone: bool = False
 ) -> None:
-    """Nothing by chance, and no collective too many; who is `alone` need not call any."""
+    """Nothing by chance, no input changed, no collective too many; `alone` need not call any.
+
+    `forward` and `backward` are `[name, values]` for each call that is expected.
+    """
     if found["warned"]:
         raise Wrong(f"{where} has the right values, by chance", BY_CHANCE)
-    for when, allowed in (("forward", forward), ("backward", backward)):
-        if found[when] != allowed and not (alone and not found[when]):
-            question = "Which collective does just this?"
-            if len(found[when]) > len(allowed):
-                question = "Which of the messages could be spared?"
-            said = f"{where} called {_names(found[when])} {when}, expected {_names(allowed)}"
-            raise Wrong(said, f"The values are right. {question}")
+    for name in found["changed"]:
+        raise Wrong(f"{where} changed {name} that it was given", "Somebody may still need it.")
+    if found["dtypes"] != [found["dtype"]]:
+        said = f"{where} gave {', '.join(found['dtypes'])}, expected {found['dtype']}"
+        raise Wrong(said, "The values are right. Where does yours take another dtype?")
+    width = 8 if found["dtype"] == "float64" else 4
+    for when, calls in (("forward", forward), ("backward", backward)):
+        wanted = [[name, size * width] for name, size in calls]
+        if found[when] == wanted or (alone and not found[when]) or _in_halves(found[when], wanted):
+            continue
+        question = "Which collective does just this?"
+        if len(found[when]) > len(wanted):
+            question = "Which of the messages could be spared?"
+        elif [name for name, _ in found[when]] == [name for name, _ in wanted]:
+            question = "What travels besides, or in which dtype?"
+        said = f"{where} called {named_calls(found[when])} {when}, expected {named_calls(wanted)}"
+        raise Wrong(said, f"The values are right. {question}")
+
+
+def _in_halves(calls: list, wanted: list) -> bool:
+    """Whether an all-reduce was made of its two halves, with at most a padded value more."""
+    if [name for name, _ in calls] != ["reduce_scatter", "all_gather"] or len(wanted) != 1:
+        return False
+    size = wanted[0][1]
+    return wanted[0][0] == "all_reduce" and size <= calls[0][1] < size + 64 and calls[1][1] <= size
 
 
 def _cut_hint(name: str, ranks: int, got: Any, wanted: list) -> str:
@@ -215,51 +258,30 @@ def _cut_hint(name: str, ranks: int, got: Any, wanted: list) -> str:
         return "None came through: a plain collective does not tell autograd where x came from."
     if _times(got, wanted) == ranks:
         return "P times too large: every rank has this gradient already, and yours adds them up."
-    if _times(got, wanted) == 1 / ranks:
+    if _times(got, wanted) == round(1 / ranks, 4):
         return "P times too small: what was divided?"
-    if name == "x" and any(value == 0 for value in _flat(got)):
+    if name == "x" and any(value == 0 for value in flat(got)):
         return "0 where another rank's part is used. Who tells this rank of it?"
     if name == "x":
         return "Is x whole here, or cut? If whole, who adds up what each rank says of it?"
     return "Compare it with the whole layer's, cut as the tensor is cut."
 
 
-def _compare(what: str, got: Any, wanted: list, hint: str) -> None:
+def _compare(what: str, found: dict[str, Any], got: Any, wanted: list, hint: str) -> None:
     """Raise `Wrong` if the numbers are not those wanted, or not as many."""
-    same = isinstance(got, list) and _shape(got) == _shape(wanted)
-    if same and all(map(_close, _flat(got), _flat(wanted))):
-        return
-    raise Wrong(f"{what} {_short(got)}, expected {_short(wanted)}", hint)
-
-
-def _close(a: float, b: float) -> bool:
-    return math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-9)
+    expect(what, got, wanted, otherwise=hint, tolerance=TOLERANCE[found["dtype"]])
 
 
 def _times(got: Any, wanted: list) -> float | None:
     """How many times `wanted` the values of `got` are, if they all are equally many times."""
-    if not isinstance(got, list) or _shape(got) != _shape(wanted):
+    if not isinstance(got, list) or shape(got) != shape(wanted):
         return None
-    pairs = [(a, b) for a, b in zip(_flat(got), _flat(wanted), strict=True) if abs(b) > 1e-9]
-    if not pairs or not all(math.isfinite(a) for a, _ in pairs):
+    pairs = [(a, b) for a, b in zip(flat(got), flat(wanted), strict=True) if abs(b) > 1e-9]
+    if not pairs or not all(is_number(a) and math.isfinite(a) for a, _ in pairs):
         return None
-    times = pairs[0][0] / pairs[0][1]
-    return round(times, 6) if all(_close(a, times * b) for a, b in pairs) else None
-
-
-def _shape(values: Any) -> tuple[int, ...]:
-    return (len(values), *_shape(values[0])) if isinstance(values, list) and values else ()
-
-
-def _flat(values: Any) -> list[float]:
-    if not isinstance(values, list):
-        return [values]
-    return [each for value in values for each in _flat(value)]
-
-
-def _short(values: Any) -> str:
-    return str(values) if values is None or isinstance(values, str) else number(values)
-
-
-def _names(calls: list[str]) -> str:
-    return ", ".join(calls) or "nothing"
+    times = sum(a * b for a, b in pairs) / sum(b * b for _, b in pairs)
+    return (
+        round(times, 4)
+        if close([a for a, _ in pairs], [times * b for _, b in pairs], 1e-4)
+        else None
+    )

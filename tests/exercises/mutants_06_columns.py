@@ -62,17 +62,68 @@ def _column(*lines: str) -> str:
 RIGHT = {
     "06.1": [
         (
+            "a sum in two halves",
+            _pair(
+                "    x = x.clone(memory_format=torch.contiguous_format)\n"
+                "    dist.all_reduce(x, group=group)\n    return x\n",
+                "    world = dist.get_world_size(group)\n"
+                "    flat = torch.cat([x.flatten(), x.new_zeros(-x.numel() % world)])\n"
+                "    part = flat.new_empty(len(flat) // world)\n"
+                "    dist.reduce_scatter_tensor(part, flat, group=group)\n"
+                "    whole = torch.empty_like(flat)\n"
+                "    dist.all_gather_into_tensor(whole, part, group=group)\n"
+                "    return whole[: x.numel()].view(x.shape)\n",
+            ),
+        ),
+        (
             "a group of one sends nothing, as in Megatron-LM",
             _pair(
                 "def total(x, group):\n",
                 "def total(x, group):\n    if dist.get_world_size(group) == 1:\n        return x\n",
             ),
-        )
+        ),
     ]
 }
 
 MUTANTS = {
     "06.1": [
+        (
+            "ours",
+            "from tp_communications import copy_to_group as f, reduce_from_group as g",
+            "tp_communications: that is the course's own",
+        ),
+        (
+            "zeros beside it",
+            _pair(
+                "    dist.all_reduce(x, group=group)\n    return x\n",
+                "    both = torch.stack([x, torch.zeros_like(x)])\n"
+                "    dist.all_reduce(both, group=group)\n    return both[0]\n",
+            ),
+            "What travels besides",
+        ),
+        (
+            "summed in bfloat16",
+            _pair(
+                "    dist.all_reduce(x, group=group)\n    return x\n",
+                "    half = x.bfloat16()\n"
+                "    dist.all_reduce(half, group=group)\n    return half.to(x.dtype)\n",
+            ),
+            "gave",
+        ),
+        (
+            "the gradient is cleared",
+            _pair(
+                "        return gradient, None",
+                "        kept = gradient.clone()\n        gradient.zero_()\n"
+                "        return kept, None",
+            ),
+            "changed the gradient that it was given",
+        ),
+        (
+            "two dimensions only",
+            _pair("def total(x, group):\n", "def total(x, group):\n    rows, columns = x.shape\n"),
+            "too many values to unpack",
+        ),
         ("f does nothing", _pair("return Copy.apply(x, group)", "return x"), "Who adds up"),
         (
             "f sums forward as well",
@@ -129,7 +180,7 @@ MUTANTS = {
                 "ctx.group = group\n        x = x.clone()\n"
                 "        dist.broadcast(x, group=group, group_src=0)\n        return x\n",
             ),
-            "called broadcast forward, expected nothing",
+            "bytes forward, expected nothing",
         ),
         (
             "g is detached",
@@ -150,7 +201,7 @@ MUTANTS = {
                 "return total(gradient, ctx.group), None",
                 "dist.all_reduce(gradient, group=ctx.group)\n        return gradient, None",
             ),
-            "in whose memory?",
+            "changed the gradient that it was given",
         ),
     ],
     "06.2": [

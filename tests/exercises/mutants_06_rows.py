@@ -59,7 +59,7 @@ MUTANTS = {
             _row("return reduce_from_group(linear(part, weight, bias * (rank == 0)))"),
             "should learn on every rank",
         ),
-        ("no sum", _row("return linear(part, weight) + bias"), "is a term missing"),
+        ("no sum", _row("return linear(part, weight) + bias"), "Is a term missing"),
         (
             "a plain chunk, as published",
             _row(
@@ -81,9 +81,13 @@ MUTANTS = {
         (
             "the mean",
             _row("return reduce_from_group(linear(part, weight) + bias) / ranks"),
-            "Too little",
+            "Is a term missing",
         ),
-        ("no bias", _row("return reduce_from_group(linear(part, weight))"), "or the bias?"),
+        (
+            "no bias",
+            _row("return reduce_from_group(linear(part, weight))"),
+            "how often is the bias in it?",
+        ),
         (
             "f after the sum",
             _row("return copy_to_group(reduce_from_group(linear(part, weight))) + bias"),
@@ -99,6 +103,28 @@ MUTANTS = {
         ),
     ],
     "06.4": [
+        (
+            "the largest of all without their sign",
+            _loss(
+                "largest = logits.detach().abs().amax(dim=1)",
+                "dist.all_reduce(largest, dist.ReduceOp.MAX)",
+                "shifted = logits - largest[:, None]",
+                "chosen = shifted.gather(1, place.where(mine, 0)[:, None])[:, 0] * mine",
+                "both = reduce_from_group(torch.stack([shifted.exp().sum(1), chosen]))",
+                "return both[0].log() - both[1]",
+            ),
+            "negative logits",
+        ),
+        (
+            "the last id of a part lost",
+            _loss(
+                "mine = (place >= 0) & (place < size - 1)",
+                "chosen = shifted.gather(1, place.where(mine, 0)[:, None])[:, 0] * mine",
+                "both = reduce_from_group(torch.stack([total, chosen]))",
+                "return both[0].log() - both[1]",
+            ),
+            "Which rank has the target",
+        ),
         (
             "gathers the logits",
             _loss("return cross_entropy(gather_from_group(logits), targets, reduction='none')"),
@@ -131,7 +157,7 @@ MUTANTS = {
                 "both = reduce_from_group(torch.stack([total, chosen]))",
                 "return both[0].log() - both[1]",
             ),
-            "Which rank has the target",
+            "minus the target's logit",
         ),
         (
             "the logarithm before the sum",

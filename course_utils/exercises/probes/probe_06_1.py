@@ -6,8 +6,8 @@ import torch
 import torch.distributed as dist
 
 from course_utils.exercises.cut_layers import measure
-from course_utils.exercises.findings import report
-from course_utils.worker import device, init
+from course_utils.exercises.findings import random_values, report
+from course_utils.worker import init
 
 from exercise_06_1 import f, g
 
@@ -19,13 +19,19 @@ own = first if rank < 2 else rest
 
 
 def probe(
-    name: str, function: Callable, members: list[int], group: object, beside: bool = False
+    name: str,
+    function: Callable,
+    members: list[int],
+    group: object,
+    dtype: torch.dtype,
+    beside: bool = False,
 ) -> None:
     """Report what `function` does and should do within `members`; `beside`: x is used there too."""
-    values = [[1.0, 2.0] if name == "f" else [1.0 + r, 10.0 * r] for r in range(world)]
-    gradients = [[1.0 + 10.0 * r] * 2 for r in range(world)] if name == "f" else [[3.0] * 2] * world
-    x = torch.tensor([values[rank]], device=device())  # (1, 2)
-    factors = torch.tensor(gradients[rank], device=device())
+    shape = (2, 3) if len(members) == world else (2, 1, 3)
+    # The same on every rank: x of f, and the gradient of g.
+    values = [random_values(1 + r * (name == "g"), *shape, dtype=dtype) for r in range(world)]
+    gradients = [random_values(9 + r * (name == "f"), *shape, dtype=dtype) for r in range(world)]
+    x, factors = values[rank], gradients[rank]
     kept: list[torch.Tensor] = []
 
     def call(leaf: torch.Tensor) -> torch.Tensor:
@@ -36,23 +42,22 @@ def probe(
         return y
 
     found = measure(call, {"x": x}, factors)
-    total = [sum((gradients if name == "f" else values)[r][i] for r in members) for i in range(2)]
-    gradient = total if name == "f" else gradients[rank]
-    if beside:
-        gradient = [a + b for a, b in zip(gradient, gradients[rank], strict=True)]
+    total = sum((gradients if name == "f" else values)[r] for r in members)
+    gradient = (total if name == "f" else factors) + factors * beside
     report(
         name=name,
         members=members,
         found=found,
-        y=[values[rank] if name == "f" else total],
-        gradient=[gradient],
+        y=x if name == "f" else total,
+        gradient=gradient,
         changed=not torch.equal(kept[0], x),
         beside=beside,
     )
 
 
-for name, function in (("g", g), ("f", f)):
-    probe(name, function, list(range(world)), None)
-    if world > 2:
-        probe(name, function, own, groups[tuple(own)])
-probe("f", f, list(range(world)), None, beside=True)
+for dtype in (torch.float32, torch.float64):
+    for name, function in (("g", g), ("f", f)):
+        probe(name, function, list(range(world)), None, dtype)
+        if world > 2:
+            probe(name, function, own, groups[tuple(own)], dtype)
+    probe("f", f, list(range(world)), None, dtype, beside=True)

@@ -12,13 +12,14 @@ from exercise_06_4 import cut_cross_entropy
 
 init()
 rank, ranks = dist.get_rank(), dist.get_world_size()
-size = 10  # ids a rank
+size = 7  # ids per rank
 vocabulary = size * ranks
-targets = torch.tensor([0, vocabulary - 1, size, 1], device=device())  # of first, last, second rank
+# The first and last id of the first rank, of the second, and of the last.
+targets = torch.tensor([0, size - 1, size, 2 * size - 1, vocabulary - 1], device=device())
 numbers = torch.Generator().manual_seed(0)
-small = torch.randn(4, vocabulary, generator=numbers, dtype=torch.float64)
-factors = torch.arange(1.0, 5.0, dtype=torch.float64, device=device())  # the gradient of each loss
-for case, logits in (("small", small), ("large", 1000 * small)):
+small = torch.randn(5, vocabulary, generator=numbers, dtype=torch.float64)
+factors = torch.arange(1.0, 6.0, dtype=torch.float64, device=device())  # the gradient of each loss
+for case, logits in (("small", small), ("large", 1000 * small), ("negative", small - 2000)):
     logits = logits.to(device())
     expected = measure(
         lambda z: cross_entropy(z, targets, reduction="none"), {"logits": logits}, factors
