@@ -12,23 +12,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from course_utils.diagnosis.calls import noted_calls
 from course_utils.display import cards, page
 from course_utils.display.text import capped
 from course_utils.errors import InputError
-from course_utils.exercises import calls, refusals
+from course_utils.exercises import calls, failures, refusals
 from course_utils.exercises.compare import Wrong, count
 from course_utils.launcher.options import Options
 from course_utils.launcher.running import launch_path
 from course_utils.notebook import answers, cells, files
-from course_utils.runs import Run
 
 EXERCISES = Path(__file__).resolve().parent
 COLOURS = {"to do": cards.OPEN, "passed": cards.GOOD, "not yet": cards.BAD}
 MARKS = {"to do": "○", "passed": "✓", "not yet": "✗"}
 MOST_PRINTED = 8  # lines of what an answer printed that are shown
-# Lines of a verdict that speak of a run the student did not launch.
-NOT_THEIRS = (".dir / ", "timeout=")
 _registered: dict[str, "Exercise"] = {}
 _states: dict[str, str] = {}  # by number, what `check` found last in this process
 
@@ -183,7 +179,7 @@ def _unwritten(found: Exercise) -> Result:
     if not left:
         return Result(found, "to do", [])
     lines = [f"{left} still raises NotImplementedError. Write it too, then check again."]
-    return Result(found, "not yet", lines)
+    return Result(found, "not yet", [*lines, f"%solution {found.number} shows ours."])
 
 
 def _printed() -> list[str]:
@@ -259,7 +255,9 @@ def probe(
     path = EXERCISES / "probes" / file
     files.write_missing(*files.imported(path))
     run = launch_path(path, map(str, arguments), Options(nproc, timeout, stall, show=False))
-    calls.printed[:] = [f"rank {r.number}: {line}" for r in run.ranks for line in _said(r.stdout)]
+    calls.printed[:] = [
+        f"rank {r.number}: {line}" for r in run.ranks for line in failures.said(r.stdout)
+    ]
     ranks = count(nproc, "rank")
     findings = [
         {"rank": rank.number, **event["data"]}
@@ -274,41 +272,8 @@ def probe(
         # Stubs raise it bare; PyTorch raises it too, with a message.
         if str(run.verdict).partition("\n")[0].endswith(" raised NotImplementedError"):
             raise NotImplementedError
-        raise Wrong(f"{ranks}: {_verdict(run)}", _run_hint(run, path))
+        raise Wrong(f"{ranks}: {failures.verdict(run)}", failures.hint(run, path))
     if any((rank.last("end") or {}).get("how") != "finished" for rank in run.ranks):
         ended = "your file ended the script before all of it was looked at"
         raise Wrong(f"{ranks}: {ended}", "Is there an exit() in it?")
     return findings
-
-
-def _said(printed: str) -> list[str]:
-    return printed.removesuffix("\n").split("\n") if printed else []
-
-
-def _verdict(run: Run) -> str:
-    """A run's verdict, without the lines that point to what a student of `check` does not have."""
-    lines = str(run.verdict).splitlines()
-    kept = [line for line in lines if not any(words in line for words in NOT_THEIRS)]
-    if len(kept) < len(lines) and run.verdict.kind in ("killed", "exited") and run.verdict.ranks:
-        kept += [f"  it said: {line}" for line in _said(run.ranks[run.verdict.rank].stderr)[-2:]]
-    return "\n".join(kept)
-
-
-def _run_hint(run: Run, path: Path) -> str:
-    """The question that fits a run that failed, where the verdict alone does not tell."""
-    nproc = len(run.ranks)
-    for rank in run.ranks:
-        for call in noted_calls(rank):
-            peer = call.peer.removeprefix("rank ")
-            if peer.isdigit() and int(peer) >= nproc:
-                where = f" ({call.place})" if call.place else ""
-                return (
-                    f"Rank {rank.number} calls {call.name} with rank {peer}{where}, and there is "
-                    f"no rank {peer}: the ranks are 0 to {nproc - 1}."
-                )
-        for frame in reversed((rank.last("end") or {}).get("frames", [])):
-            name, verdict = Path(frame["file"]).name, run.verdict
-            if name in files.imported(path) and verdict.kind == "raised" and verdict.file:
-                there = Path(verdict.file).name == name
-                return "" if there else f"From workers/{name}, line {frame['line']}."
-    return ""

@@ -1,0 +1,44 @@
+"""What a student is told of a run that failed: the verdict, and where to look."""
+
+from pathlib import Path
+
+from course_utils.diagnosis.calls import noted_calls
+from course_utils.notebook import files
+from course_utils.runs import Run
+
+# Lines of a verdict that speak of a run the student did not launch.
+NOT_THEIRS = (".dir / ", "timeout=")
+
+
+def said(printed: str) -> list[str]:
+    """The lines of what a rank wrote."""
+    return printed.removesuffix("\n").split("\n") if printed else []
+
+
+def verdict(run: Run) -> str:
+    """A run's verdict, without the lines that point to what a student of `check` does not have."""
+    lines = str(run.verdict).splitlines()
+    kept = [line for line in lines if not any(words in line for words in NOT_THEIRS)]
+    if len(kept) < len(lines) and run.verdict.kind in ("killed", "exited") and run.verdict.ranks:
+        kept += [f"  it said: {line}" for line in said(run.ranks[run.verdict.rank].stderr)[-2:]]
+    return "\n".join(kept)
+
+
+def hint(run: Run, path: Path) -> str:
+    """The question that fits a run that failed, where the verdict alone does not tell."""
+    nproc = len(run.ranks)
+    for rank in run.ranks:
+        for call in noted_calls(rank):
+            peer = call.peer.removeprefix("rank ")
+            if peer.isdigit() and int(peer) >= nproc:
+                where = f" ({call.place})" if call.place else ""
+                return (
+                    f"Rank {rank.number} calls {call.name} with rank {peer}{where}, and there is "
+                    f"no rank {peer}: the ranks are 0 to {nproc - 1}."
+                )
+        for frame in reversed((rank.last("end") or {}).get("frames", [])):
+            name, blamed = Path(frame["file"]).name, run.verdict
+            if name in files.imported(path) and blamed.kind == "raised" and blamed.file:
+                there = Path(blamed.file).name == name
+                return "" if there else f"From workers/{name}, line {frame['line']}."
+    return ""
