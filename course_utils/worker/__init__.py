@@ -39,14 +39,14 @@ def device() -> "torch.device":
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
 
 
-def init(*, ranks: int | None = None, at_least: int = 1) -> None:
+def init(*, ranks: int | tuple[int, ...] | None = None, at_least: int = 1) -> None:
     """Start the process group on the back end this machine has; it ends when the script ends.
 
     NCCL where every rank has a GPU of its own, gloo otherwise. It returns when all ranks are
     connected: one that ends at once would else leave another in the middle of connecting.
 
     Args:
-        ranks: the only number of ranks that the script can run on; None for any.
+        ranks: the number of ranks that the script can run on, or all such numbers; None for any.
         at_least: the smallest number of ranks that the script can run on.
 
     Raises:
@@ -74,16 +74,21 @@ def init(*, ranks: int | None = None, at_least: int = 1) -> None:
     _emit("group", {"backend": backend, "device": place.type})
 
 
-def _refuse_another_number(ranks: int | None, at_least: int) -> None:
-    """Leave with one sentence where this run has too few ranks, or not the right number."""
+def _refuse_another_number(ranks: int | tuple[int, ...] | None, at_least: int) -> None:
+    """Leave with one sentence if the script cannot run on the number of ranks it was started on."""
     started = int(os.environ["WORLD_SIZE"])
-    needed = at_least if ranks is None else ranks
-    if started < at_least or ranks not in (None, started):
-        only = "at least " if ranks is None else ""
-        plural = "rank" if needed == 1 else "ranks"
+    if ranks is None:
+        fits, example, needed = started >= at_least, at_least, f"at least {at_least}"
+    else:
+        allowed = (ranks,) if isinstance(ranks, int) else ranks
+        *others, last = map(str, allowed)
+        needed = f"{', '.join(others)} or {last}" if others else last
+        fits, example = started in allowed, allowed[0]
+    if not fits:
+        noun = "rank" if needed == "1" else "ranks"
         raise SystemExit(
-            f"{os.path.basename(sys.argv[0])} needs {only}{needed} {plural}, not {started}: "
-            f"torchrun --standalone --nproc-per-node {needed} {sys.argv[0]}"
+            f"{os.path.basename(sys.argv[0])} needs {needed} {noun}, not {started}: "
+            f"torchrun --standalone --nproc-per-node {example} {sys.argv[0]}"
         )
 
 

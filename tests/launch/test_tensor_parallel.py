@@ -1,7 +1,5 @@
 """Cutting a model (notebook 06): what it keeps of the whole one, and what it refuses."""
 
-import pytest
-
 HEAD = """\
 import torch, torch.distributed as dist
 from torch import nn
@@ -71,7 +69,6 @@ report(differ=[*differ(ParallelTransformer), *differ(SequenceParallelTransformer
 """
 
 
-@pytest.mark.xfail(strict=True, reason="RowParallelLinear keeps the bias that each rank has drawn")
 def test_what_every_rank_holds_whole_begins_equal_whatever_the_seeds(worker, launch):
     run = launch(worker("replicated.py", HEAD + REPLICATED), nproc=2)
     assert run.series("differ", rank=1) == [[]]
