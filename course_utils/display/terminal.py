@@ -11,6 +11,7 @@ from course_utils import palette
 from course_utils.display import text
 from course_utils.display.console import open_console
 from course_utils.display.follow import Events, Tail
+from course_utils.display.tracebacks import Stderr
 from course_utils.launcher.running import Screen
 from course_utils.runs import Run
 
@@ -22,11 +23,9 @@ class Terminal(Screen):
     """`[rank 1] line` for each line as it comes; colours and a progress bar on a real terminal."""
 
     def __init__(self, run: Run, notice: str):
-        self._logs = [
-            (rank.number, Tail(rank.dir / log))
-            for log in ("stdout.log", "stderr.log")
-            for rank in run.ranks
-        ]
+        self._stderr = {rank.number: Stderr(rank.dir / "stderr.log") for rank in run.ranks}
+        stdout = [(rank.number, Tail(rank.dir / "stdout.log")) for rank in run.ranks]
+        self._logs = [*stdout, *self._stderr.items()]
         self._events = Events(run.ranks[0].dir / "events.jsonl")
         self._joined = False
         self._console = open_console()
@@ -47,12 +46,16 @@ class Terminal(Screen):
             self._progress.refresh()
 
     def fold(self) -> None:
-        """Take the bar away."""
+        """Take the bar away, and print the tracebacks that were held back."""
         self._progress.live.stop()
+        self._print([part for each in self._stderr for part in self._traceback(each)])
 
     def close(self, run: Run) -> None:
-        """Print the rest, the results and how it went."""
+        """Print the rest, the results and how it went; of tracebacks only the blamed rank's."""
         self.update(final=True)
+        if run.verdict and run.verdict.rank in self._stderr:
+            blamed = run.verdict.rank
+            self._stderr = {blamed: self._stderr[blamed]}
         self.fold()
         for rank in run.ranks:
             self._print([part for line in text.results(rank) for part in _line(rank.number, line)])
@@ -75,6 +78,12 @@ class Terminal(Screen):
         for number, log in self._logs:
             for line in text.capped(log.lines(final), str(log.path), *AT_ONCE):
                 yield from _line(number, line)
+
+    def _traceback(self, number: int) -> Iterator[Segment]:
+        """The traceback of a rank that is held back."""
+        log = self._stderr[number]
+        for line in text.capped(log.held(), str(log.path), *AT_ONCE):
+            yield from _line(number, line)
 
     def _print(self, segments: list[Segment]) -> None:
         """Print segments as they are: rich would wrap text, and take time to."""

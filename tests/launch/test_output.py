@@ -70,3 +70,52 @@ def test_what_the_ranks_said_before_they_failed_is_kept(worker, launch):
     run = launch(worker("dies.py", source), check=False)
     assert run.ranks[0].stdout == "begin\n"
     assert "native" in run.ranks[0].stderr
+
+
+ALIKE = """
+import os
+rank = int(os.environ["RANK"])
+os.write(2, b"before\\n")
+raise ValueError(f"alike\\nand more of rank {rank}")
+"""
+
+
+def test_of_ranks_that_raise_alike_only_one_traceback_is_shown(run_and_show):
+    run, lines = run_and_show(ALIKE, nproc=3, check=False)
+    blamed = run.verdict.rank
+    assert [line for line in lines if "Traceback" in line] == [
+        f"[rank {blamed}] Traceback (most recent call last):"
+    ]
+    assert f"[rank {blamed}] and more of rank {blamed}" in lines
+    assert sum(bool(re.search(r"and more of rank \d", line)) for line in lines) == 1
+    raised = [rank for rank in run.ranks if "Traceback" in rank.stderr]
+    assert raised  # torchrun may end the others before they raise
+    assert all(f"[rank {rank.number}] before" in lines for rank in raised)
+
+
+CAUGHT = """
+import sys, time, traceback
+for number in (1, 2):
+    try:
+        [][number]
+    except IndexError:
+        traceback.print_exc()
+    time.sleep(0.2)
+    print("goes on", number, file=sys.stderr, flush=True)
+    time.sleep(0.2)
+[].pop()
+"""
+
+
+def test_a_traceback_that_a_rank_survives_is_shown_where_it_stands(run_and_show):
+    _, lines = run_and_show(CAUGHT, nproc=1, check=False)
+    said = [line for line in lines if "Traceback" in line or "goes on" in line]
+    first = "[rank 0] Traceback (most recent call last):"
+    assert said == [first, "[rank 0] goes on 1", first, "[rank 0] goes on 2", first]
+
+
+def test_tracebacks_of_a_run_that_ends_well_are_all_shown(run_and_show):
+    source = "import traceback\ntry: [].pop()\nexcept IndexError: traceback.print_exc()\n"
+    run, lines = run_and_show(source, nproc=3)
+    assert run.ok
+    assert sum(line.endswith("IndexError: pop from empty list") for line in lines) == 3

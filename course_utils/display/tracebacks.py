@@ -1,0 +1,40 @@
+"""A rank's stderr in a terminal: the traceback that it ends in waits until the run is judged."""
+
+from course_utils.display.follow import Tail
+
+FIRST = "Traceback (most recent call last)"
+BETWEEN = (  # what Python writes between the tracebacks of a chain
+    "During handling of the above exception, another exception occurred:",
+    "The above exception was the direct cause of the following exception:",
+)
+
+
+class Stderr(Tail):
+    """Reads a log as `Tail` does, and holds back a traceback until more lines follow it.
+
+    Many ranks often fail alike: the terminal shows the traceback of only one of them.
+    """
+
+    _held: list[str] = []
+
+    def lines(self, final: bool = False) -> list[str]:
+        """The lines completed since the last call, without a traceback and what came with it."""
+        new = super().lines(final)
+        if not new:
+            return []
+        caught = self._held if is_whole(self._held) else []  # the rank has more to say after it
+        rest = self._held[len(caught) :] + new
+        start = next((at for at, line in enumerate(rest) if line.startswith(FIRST)), len(rest))
+        self._held = rest[start:]
+        return caught + rest[:start]
+
+    def held(self) -> list[str]:
+        """The lines that are held back; they are held back no longer."""
+        held, self._held = self._held, []
+        return held
+
+
+def is_whole(lines: list[str]) -> bool:
+    """Whether these lines of a traceback have come to the one that names its error."""
+    last = next((line for line in reversed(lines) if line), " ")
+    return not last.startswith((" ", FIRST, *BETWEEN))
