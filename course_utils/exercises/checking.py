@@ -178,7 +178,10 @@ def _unwritten(found: Exercise) -> Result:
     left = refusals.begun(found.file) if found.file else ""
     if not left:
         return Result(found, "to do", [])
-    lines = [f"{left} still raises NotImplementedError. Write it too, then check again."]
+    lines = [
+        f"{left} still raises NotImplementedError. Write it too, then check again.",
+        f"%solution {found.number} shows ours.",
+    ]
     return Result(found, "not yet", [*lines, f"%solution {found.number} shows ours."])
 
 
