@@ -1,5 +1,7 @@
 """A rank's stderr in a terminal: the traceback that it ends in waits until the run is judged."""
 
+from pathlib import Path
+
 from course_utils.display.follow import Tail
 
 FIRST = "Traceback (most recent call last)"
@@ -15,7 +17,9 @@ class Stderr(Tail):
     Many ranks often fail alike: the terminal shows the traceback of only one of them.
     """
 
-    _held: list[str] = []
+    def __init__(self, path: Path):
+        super().__init__(path)
+        self._held: list[str] = []
 
     def lines(self, final: bool = False) -> list[str]:
         """The lines completed since the last call, without a traceback and what came with it."""
