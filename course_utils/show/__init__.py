@@ -4,6 +4,7 @@ from course_utils.show.collectives import collective, ring
 from course_utils.show.curves import costs, histogram, series
 from course_utils.show.grids import Matrix, matrices, pictures
 from course_utils.show.lanes import overlap, timeline
+from course_utils.show.pipeline_lanes import schedules
 from course_utils.show.tape_graph import tape
 from course_utils.show.volumes import buckets, bytes_alive, bytes_per_rank, zero_stages
 
@@ -19,6 +20,7 @@ __all__ = [
     "overlap",
     "pictures",
     "ring",
+    "schedules",
     "series",
     "tape",
     "timeline",

@@ -162,7 +162,8 @@ def description(error: BaseException) -> dict[str, Any]:
     ]
     if isinstance(error, SyntaxError) and error.filename:
         frames.append({"file": error.filename, "line": error.lineno, "function": "<module>"})
-    return {"type": type(error).__name__, "message": str(error), "frames": frames}
+    message = "\n".join([str(error), *getattr(error, "__notes__", [])])  # as Python prints it
+    return {"type": type(error).__name__, "message": message, "frames": frames}
 
 
 def finish_as_an_interpreter_does() -> None:

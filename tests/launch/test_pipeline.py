@@ -1,0 +1,238 @@
+"""A pipeline (notebook 09): the gradients of one process, what it keeps, and what it refuses."""
+
+import pytest
+
+HEAD = """\
+import torch, torch.distributed as dist
+from torch import nn
+from torch.nn.functional import cross_entropy, mse_loss
+from cut_layers import cut
+from pipeline_scratch import Pipeline
+from course_utils.meter import meter
+from course_utils.worker import init, report
+init()
+rank, p = dist.get_rank(), dist.get_world_size()
+
+
+def layers():
+    torch.manual_seed(0)
+    sizes = [5, 6, 7, 8, 6, 5, 7, 6, 4]
+    made = [nn.Sequential(nn.Linear(a, b), nn.Tanh()) for a, b in zip(sizes, sizes[1:])]
+    return nn.Sequential(*made).double()
+
+
+def given(x, y):
+    return x if rank == 0 else None, y if rank == p - 1 else None
+
+
+def off(parts, whole):
+    right = dict(whole.named_parameters())
+    pairs = [(q, right[name]) for part in parts for name, q in part.named_parameters()]
+    return max((a.grad - b.grad).abs().max().item() for a, b in pairs)
+
+
+def batch(rows, seed=1):
+    torch.manual_seed(seed)
+    return torch.randn(rows, 5).double(), torch.randn(rows, 4).double()
+"""
+EQUAL = """
+for schedule, v in (("gpipe", 1), ("1f1b", 1), ("zero_bubble", 1), ("interleaved", 2)):
+    for m, rows in ((1, 2), (3, 7), (5, 9), (4, 8)):
+        model, whole, (x, y) = layers(), layers(), batch(rows)
+        right = mse_loss(whole(x), y)
+        right.backward()
+        parts = [cut(model, chunk * p + rank, p * v) for chunk in range(v)]
+        pipeline = Pipeline(parts, mse_loss, m, schedule)
+        loss = pipeline.step(*given(x, y))
+        worst = off(parts, whole)
+        with meter() as moved:
+            pipeline.step(*given(x, y))  # once more: gradients add up
+        for each in whole.parameters():
+            each.grad *= 2
+        said = rank < p - 1 and loss is None or abs(loss - right).item() < 1e-12
+        wanted = m * ((rank < p - 1 or v > 1) + (rank > 0 or v > 1))
+        wanted += m * 2 * (v - 1) - (v > 1) * m * ((rank == 0) + (rank == p - 1))
+        report(worst=max(worst, off(parts, whole)), said=said)
+        report(messages=moved.messages, wanted=wanted if v == 1 else moved.messages)
+"""
+SHAPES = """
+x, y = batch(6)
+whole, model = layers(), layers()
+part = cut(model, rank, p)
+pipeline = Pipeline(part, mse_loss, 3)
+for rows, name in ((6, "first"), (5, "fewer rows"), (7, "more rows")):
+    x, y = batch(rows)
+    model.zero_grad(), whole.zero_grad()
+    mse_loss(whole(x), y).backward()
+    pipeline.step(*given(x, y))
+    report(worst=off([part], whole))
+
+# Longer sequences, tokens as inputs, a frozen first stage.
+torch.manual_seed(0)
+whole = nn.Sequential(nn.Embedding(9, 5), nn.Linear(5, 5), nn.Tanh(), nn.Linear(5, 9)).double()
+whole[0].requires_grad_(False)
+part = cut(whole, rank, p)
+loss = lambda logits, targets: cross_entropy(logits.flatten(0, 1), targets.flatten())
+pipeline = Pipeline(part, loss, 2, "zero_bubble")
+for length in (4, 6, 4):
+    tokens = torch.arange(3 * length).view(3, length) % 9
+    whole.zero_grad()
+    loss(whole(tokens), tokens).backward()
+    right = {name: each.grad for name, each in whole.named_parameters()}
+    for each in whole.parameters():
+        each.grad = None
+    pipeline.step(*given(tokens, tokens))
+    ours = {name: each.grad for name, each in part.named_parameters()}
+    same = [
+        right[name] is None and each is None or torch.allclose(each, right[name], atol=1e-12)
+        for name, each in ours.items()
+    ]
+    report(worst=0.0 if all(same) else 1.0)
+"""
+GROUPS = """
+whole = layers()
+half = [dist.new_group([0, 1]), dist.new_group([2, 3])][rank // 2]
+place = dist.get_rank(half)
+x, y = batch(5, seed=rank // 2)
+mse_loss(whole(x), y).backward()
+model = layers()
+part = cut(model, place, 2)
+pipeline = Pipeline(part, mse_loss, 5, group=half)
+pipeline.step(x if place == 0 else None, y if place == 1 else None)
+report(worst=off([part], whole))
+"""
+OWN = """
+from pipeline_actions import Action, Deadlock
+x, y = batch(4)
+whole, model = layers(), layers()
+mse_loss(whole(x), y).backward()
+part = cut(model, rank, p)
+
+
+def backwards_turned(stage, stages, m):
+    return [Action("F", i) for i in range(m)] + [Action("B", m - 1 - i) for i in range(m)]
+
+
+def stuck(stage, stages, m):
+    F, B = ([Action(kind, i) for i in range(m)] for kind in "FB")
+    return F + B if stage else [each for pair in zip(F, B) for each in pair]
+
+
+Pipeline(part, mse_loss, 4, backwards_turned).step(*given(x, y))
+report(worst=off([part], whole))
+try:
+    Pipeline(part, mse_loss, 4, stuck)
+except Deadlock as error:
+    report(said=str(error))
+"""
+REFUSED = """
+part, (x, y) = nn.Linear(5, 5).double(), batch(4)
+
+
+def refused(name, call):
+    try:
+        call()
+        report(name=name, said=None)
+    except ValueError as error:
+        report(name=name, said=str(error))
+
+
+def step(inputs, targets, m=2):
+    Pipeline(part, mse_loss, m).step(inputs, targets)
+
+
+first, last = rank == 0, rank == p - 1
+refused("stages", lambda: cut(nn.Sequential(part, part), rank, 3))
+refused("m", lambda: Pipeline(part, mse_loss, 0))
+refused("schedule", lambda: Pipeline(part, mse_loss, 2, "2f2b"))
+refused("chunks", lambda: Pipeline([part, part], mse_loss, 2))
+refused("inputs", lambda: step(x if rank == 1 else None, y if last else None))
+refused("targets", lambda: step(x if first else None, None))
+refused("targets on the first", lambda: step(x if first else None, y if first else None))
+refused("rows", lambda: step(x if first else None, y[:3] if last else None))
+refused("few", lambda: step(x if first else None, y if last else None, m=5))
+refused("lost", lambda: Pipeline(part, mse_loss, 2, lambda *sizes: []))
+"""
+SAYS = {
+    "stages": "2 layers cannot be cut into 3 stages",
+    "m": "microbatches = 0: a step needs at least one",
+    "schedule": "there is no schedule '2f2b'; there are gpipe, 1f1b, zero_bubble, interleaved",
+    "chunks": "only the schedule 'interleaved' runs several chunks",
+    "inputs": "inputs are missing: give them to the first rank, rank 0",
+    "targets": "targets are missing: give them to the last rank, rank 2",
+    "targets on the first": "rank 0 was given targets: only the last rank, rank 2, takes them",
+    "rows": "4 inputs but 3 targets",
+    "few": "4 samples cannot fill 5 micro-batches",
+    "lost": "the list of rank 0 lacks an action",
+}
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 4])
+def test_every_schedule_has_the_gradients_of_one_process(worker, launch, p):
+    source = HEAD + (EQUAL if p > 1 else EQUAL.replace(', ("interleaved", 2)', ""))
+    run = launch(worker("pipeline_equal.py", source), nproc=p, timeout=120)
+    assert max(each["worst"] for each in run.reports if "worst" in each) < 1e-10
+    assert all(each["said"] for each in run.reports if "said" in each)
+    assert all(e["messages"] == e["wanted"] for e in run.reports if "messages" in e)
+
+
+def test_batches_may_change_their_rows_and_their_shape(worker, launch):
+    run = launch(worker("pipeline_shapes.py", HEAD + SHAPES), nproc=3)
+    assert max(each["worst"] for each in run.reports) < 1e-10
+
+
+def test_two_pipelines_run_side_by_side(worker, launch):
+    run = launch(worker("pipeline_groups.py", HEAD + GROUPS), nproc=4)
+    assert max(each["worst"] for each in run.reports) < 1e-10
+
+
+def test_a_schedule_of_one_s_own_runs_and_one_that_deadlocks_never_starts(worker, launch):
+    run = launch(worker("pipeline_own.py", HEAD + OWN), nproc=3)
+    assert max(each["worst"] for each in run.reports if "worst" in each) < 1e-10
+    assert "rank 0 cannot begin B0" in run.series("said", rank=1)[0]
+
+
+def test_mistakes_are_refused_in_one_sentence_on_every_rank(worker, launch):
+    run = launch(worker("pipeline_refused.py", HEAD + REFUSED), nproc=3)
+    for rank in range(3):
+        said = dict(zip(run.series("name", rank), run.series("said", rank), strict=True))
+        assert set(said) == set(SAYS)
+        for name, part in SAYS.items():
+            assert part in (said[name] or ""), (rank, name, said[name])
+            assert "\n" not in said[name]
+
+
+def test_a_stage_that_raises_is_named_with_its_micro_batch(worker, launch):
+    raising = """
+class Picky(nn.Linear):
+    def forward(self, x):
+        if x.isnan().any():
+            raise ValueError("not a number")
+        return super().forward(x)
+
+x, y = batch(4)
+x[2] = float("nan")
+part = (Picky if rank == 1 else nn.Linear)(5, 5).double()
+Pipeline(part, mse_loss, 4).step(*given(x, x))
+"""
+    run = launch(worker("pipeline_raises.py", HEAD + raising), nproc=3, check=False)
+    assert run.verdict.rank == 1
+    assert "not a number" in str(run.verdict)
+    assert "in F2, on stage 1 of the model" in str(run.verdict)
+
+
+def test_a_stage_that_hangs_is_named(worker, launch):
+    hanging = """
+import time
+class Slow(nn.Linear):
+    def forward(self, x):
+        time.sleep(600)
+
+x, y = batch(4)
+part = (Slow if rank == 1 else nn.Linear)(5, 5).double()
+Pipeline(part, mse_loss, 4).step(*given(x, x))
+"""
+    name = worker("pipeline_hangs.py", HEAD + hanging)
+    run = launch(name, nproc=3, check=False, stall=3)
+    assert (run.verdict.kind, run.verdict.rank) == ("hung", 1)
+    assert "pipeline_hangs.py" in str(run.verdict)
