@@ -1,0 +1,110 @@
+"""Notebook 10, talking less: top-k, two thin matrices, a lost tensor, the outer gradient."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from course_utils.exercises.calls import called
+from course_utils.exercises.checking import exercise, probe
+from course_utils.exercises.compare import Wrong
+
+RANKS = (2, 3, 4, 1)
+PLANS = [([3, 3, 4], 4), ([2, 2], 4), ([5, 1, 1], 3), ([1, 9, 1], 4), ([4], 4), ([0, 3, 0], 3)]
+TORCHS = ("PowerSGDState", "powerSGD_hook", "batched_powerSGD_hook", "svd_lowrank", "pca_lowrank")
+LONELY = "Does every rank come to every collective, with messages of the same size?"
+
+
+def _on_all_ranks(file: str) -> None:
+    """Run a probe on every number of ranks."""
+    for ranks in RANKS:
+        try:
+            probe(file, ranks, timeout=60, stall=8)
+        except Wrong as wrong:
+            raise Wrong(wrong.message, wrong.hint or LONELY * (ranks > 1)) from None
+
+
+@exercise("10.1", "top-k with error feedback", file="exercise_10_1.py")
+def check_10_1() -> list[str]:
+    """The mean, what is kept, and every byte, on several ranks and in a group."""
+    _on_all_ranks("probe_10_1.py")
+    return [
+        "1 to 4 ranks and a group of two, float32 and float64: the mean of what was sent",
+        "sent and kept together are the gradient and what was kept before",
+        "an all-gather of k values and k int32 places, and not a byte more",
+    ]
+
+
+@exercise("10.2", "two thin matrices", file="exercise_10_2.py", without=TORCHS)
+def check_10_2() -> list[str]:
+    """The mean, what is kept, the next q, and every byte."""
+    _on_all_ranks("probe_10_2.py")
+    return [
+        "1 to 4 ranks and a group of two, float32 and float64: p times the mean q, and the next q",
+        "each rank keeps what its own two matrices left out",
+        "two all-reduces, of p and of q",
+    ]
+
+
+@exercise("10.4", "the sign of the outer step", file="exercise_10_4.py")
+def check_10_4() -> list[str]:
+    """What the outer SGD is given, and every byte."""
+    _on_all_ranks("probe_10_4.py")
+    return [
+        "1 to 4 ranks and a group of two, float32 and float64: before minus the mean of after",
+        "one all-reduce, as long as the parameters",
+    ]
+
+
+@exercise("10.3", "the tensor that was never sent")
+def check_10_3(buckets: Callable) -> list[str]:
+    """The tensors in each bucket, for models small and large."""
+    chance = random.Random(10)
+    models = [
+        ([chance.randint(0, 40) for _ in range(chance.randint(1, 30))], chance.randint(20, 60))
+        for _ in range(20)
+    ]
+    for sizes, cap in PLANS + models:
+        call = f"buckets({sizes}, cap={cap})"
+        got = called(call, buckets, list(sizes), cap)
+        expected = planned(sizes, cap)
+        if got != expected:
+            raise Wrong(f"{call} returned {got}, expected {expected}", _plan_hint(got, sizes, cap))
+    return [
+        "every tensor in exactly one bucket, in order, where sizes fill it and where they do not",
+        "no bucket above the cap, unless a single tensor is; none empty",
+    ]
+
+
+def planned(sizes: list[int], cap: int, strict: bool = False) -> list[list[int]]:
+    """The numbers of the tensors in each bucket; `strict`: a bucket may not be quite full."""
+    made: list[list[int]] = []
+    held = 0
+    for number, size in enumerate(sizes):
+        if not made or held + size + strict > cap:
+            made.append([])
+            held = 0
+        made[-1].append(number)
+        held += size
+    return made
+
+
+def _plan_hint(got: Any, sizes: list[int], cap: int) -> str:
+    """The question that fits wrong buckets."""
+    if not isinstance(got, list) or not all(isinstance(each, list) for each in got):
+        return "A list of lists of numbers, one list for each bucket."
+    packed = [number for bucket in got for number in bucket]
+    if missing := [number for number in range(len(sizes)) if number not in packed]:
+        if any(sizes[number] > cap for number in missing):
+            return f"Tensor {missing[0]} is missing, and fits into no bucket. How does it travel?"
+        return f"Tensor {missing[0]} is missing. What does `offset` count: room, or what is packed?"
+    if len(packed) != len(set(packed)):
+        return "A tensor is there twice. When does `next_tensor` move on?"
+    if packed != sorted(packed):
+        return "The tensors are not in order."
+    if [] in got:
+        return "An empty bucket is an empty message. When is yours begun?"
+    if got == planned(sizes, cap, strict=True):
+        return "A bucket may be exactly full."
+    if any(len(each) > 1 and sum(sizes[n] for n in each) > cap for each in got):
+        return "A bucket is above the cap. Look before you add, not after."
+    return "Yours closes a bucket too early. Does the next tensor fit?"

@@ -1,0 +1,110 @@
+"""Calls the student's top_k on random gradients, and judges the mean, what is kept, the bytes."""
+
+from functools import partial
+
+import torch
+import torch.distributed as dist
+
+from course_utils.exercises.compare import Wrong, article, expect_calls, judge
+from course_utils.exercises.findings import judging, observe, random_values, where
+from course_utils.worker import init
+
+from exercise_10_1 import top_k
+
+
+def expected(seed: int, n: int, k: int, ranks: list[int], dtype: torch.dtype) -> tuple:
+    """Of each rank its gradient and what it kept; of each what it sends, (n,)."""
+    brought, sent = {}, {}
+    for rank in ranks:
+        gradient = random_values(seed + rank, n, dtype=dtype)
+        kept = random_values(seed + 50 + rank, n, dtype=dtype)
+        whole = gradient + kept
+        places = whole.abs().topk(k).indices
+        brought[rank] = gradient, kept
+        sent[rank] = torch.zeros_like(whole).index_copy_(0, places, whole[places])
+    return brought, sent
+
+
+def look(
+    case: str, n: int, share: float, seed: int, dtype: torch.dtype, group, ranks: list
+) -> None:
+    """One call, of the ranks of a group."""
+    here, k, me = where(case), max(1, round(share * n)), dist.get_rank()
+    brought, sent = expected(seed, n, k, ranks, dtype)
+    gradient, kept = brought[me]
+    whole, mean = gradient + kept, sum(sent.values()) / len(ranks)
+    arguments = (gradient.clone(), kept.clone(), share)
+    function = partial(top_k, group=group) if group else top_k
+    found = observe(function, *arguments, names=("`gradient`", "`kept`"))
+    name = str(dtype).removeprefix("torch.")
+    with judging():
+        two = isinstance(found["answer"], list) and len(found["answer"]) == 2
+        if found["kind"] not in ("tuple", "list") or not two:
+            hint = "Two tensors: the mean over the ranks, and what this rank keeps."
+            raise Wrong(f"{here} returned {article(found['kind'])}, expected two tensors", hint)
+        alone = random_values(seed + me, n, dtype=dtype)
+        unfed = torch.zeros_like(alone)
+        unfed[alone.abs().topk(k).indices] = alone[alone.abs().topk(k).indices]
+        signed = whole.topk(k).indices
+        biggest = torch.zeros_like(whole).index_copy_(0, signed, whole[signed])
+        several = len(ranks) > 1
+        mistakes = [
+            ("That is the sum over the ranks. What makes it a mean?", mean * len(ranks)),
+            ("That is what this rank sent. Who tells it of the others?", sent[me]),
+            ("Without what was kept? It belongs to the gradient before you choose.", unfed),
+            ("The largest by magnitude: -5 is larger than 3.", biggest),
+            ("That is the whole mean. What makes it smaller than an all-reduce?", whole),
+        ]
+        first = found | {"kind": "Tensor", "answer": found["answer"][0]}
+        judge(
+            f"{here} the mean:",
+            first,
+            mean.tolist(),
+            dtype=name,
+            mistakes=[(q, v.tolist()) for q, v in mistakes if several or v is not sent[me]],
+            terms=[(each / len(ranks)).tolist() for each in sent.values()],
+            otherwise="Is the group of the call the one that you ask?"
+            if group
+            else "Add what was kept, choose the k largest by magnitude, and add up all ranks'.",
+        )
+        left = whole - sent[me]
+        mistakes = [
+            ("What was sent has to leave it. What is sent twice otherwise?", whole),
+            ("That forgets what was kept before.", gradient - sent[me]),
+            ("Nothing is kept. Where do the small values go?", torch.zeros_like(whole)),
+            ("That is what was sent. What was *not* sent?", sent[me]),
+            ("Keep what *this* rank did not send, whatever the others sent.", whole - mean),
+        ]
+        second = found | {"kind": "Tensor", "answer": found["answer"][1]}
+        judge(
+            f"{here} what is kept:",
+            second,
+            left.tolist(),
+            dtype=name,
+            mistakes=[(q, v.tolist()) for q, v in mistakes],
+            otherwise="Sent and kept together are the gradient and what was kept before.",
+        )
+    with judging():
+        values, places = ["all_gather", k * gradient.element_size()], ["all_gather", 4 * k]
+        packed = [["all_gather", values[1] + places[1]]]
+        allowed = [packed, [values, places], [places, values], *([[]] if not several else [])]
+        hint = "A value and its place, for k of them. What else is in your messages?"
+        if [call for call, _ in found["calls"]] == ["all_reduce"]:
+            hint = "An all-reduce of all n values saves nothing."
+        elif sum(size for _, size in found["calls"]) == k * (gradient.element_size() + 8):
+            hint = "Places as int32: topk gives you int64, which takes twice as many bytes."
+        expect_calls(here, found["calls"], allowed, hint)
+
+
+init()
+everyone = list(range(dist.get_world_size()))
+pairs = [dist.new_group([0, 2]), dist.new_group([1, 3])] if len(everyone) == 4 else []
+for number, (n, share) in enumerate(
+    [(5, 0.4), (10, 0.25), (64, 0.1), (7, 1.0), (3, 0.01), (1, 0.5)]
+):
+    for dtype in (torch.float32, torch.float64):
+        case = f"{n} values, share {share:g}, {dtype}".replace("torch.", "")
+        look(case, n, share, 100 * number, dtype, None, everyone)
+if pairs:
+    parity = dist.get_rank() % 2
+    look("a group of two", 9, 0.3, 900, torch.float32, pairs[parity], everyone[parity::2])

@@ -1,0 +1,115 @@
+"""Calls the student's low_rank on random matrices, and judges mean, what is kept, q, the bytes."""
+
+from functools import partial
+
+import torch
+import torch.distributed as dist
+
+from course_utils.exercises.compare import Wrong, article, expect_calls, judge
+from course_utils.exercises.findings import judging, observe, random_values, where
+from course_utils.worker import init
+
+from exercise_10_2 import low_rank
+
+
+def look(case: str, m: int, n: int, k: int, seed: int, dtype, group, ranks: list) -> None:
+    """One call, of the ranks of a group."""
+    here, me = where(case), dist.get_rank()
+    q = random_values(seed + 99, n, k, dtype=dtype)
+    matrices = {r: random_values(seed + r, m, n, dtype=dtype) for r in ranks}
+    kept = {r: random_values(seed + 50 + r, m, n, dtype=dtype) for r in ranks}
+    wholes = {r: matrices[r] + kept[r] for r in ranks}
+    p = torch.linalg.qr(sum(whole @ q for whole in wholes.values())).Q
+    own = {r: whole.T @ p for r, whole in wholes.items()}
+    next_q = sum(own.values()) / len(ranks)
+    mean = p @ next_q.T
+    arguments = (matrices[me].clone(), kept[me].clone(), q.clone())
+    function = partial(low_rank, group=group) if group else low_rank
+    found = observe(function, *arguments, names=("`matrix`", "`kept`", "`q`"))
+    name = str(dtype).removeprefix("torch.")
+    with judging():
+        answer = found["answer"]
+        if found["kind"] not in ("tuple", "list") or len(answer) != 3:
+            hint = "Three tensors: the mean over the ranks, what this rank keeps, and the next q."
+            raise Wrong(f"{here} returned {article(found['kind'])}, expected three tensors", hint)
+        rough = sum(whole @ q for whole in wholes.values())
+        own_p = torch.linalg.qr(wholes[me] @ q).Q
+        unfed = torch.linalg.qr(sum(matrix @ q for matrix in matrices.values())).Q
+        mistakes = [
+            ("That is the sum over the ranks. Which of p and q becomes a mean?", mean * len(ranks)),
+            (
+                "Are the columns of p orthonormal? torch.linalg.qr does it.",
+                rough @ rough.T @ sum(wholes.values()) / len(ranks),
+            ),
+            (
+                "That is this rank's own p. All-reduce it before you make it orthonormal.",
+                own_p @ own_p.T @ wholes[me],
+            ),
+            (
+                "Without what was kept? Add it to the matrix first.",
+                unfed @ unfed.T @ sum(matrices.values()) / len(ranks),
+            ),
+            ("That is p times this rank's own q. Who tells it of the others?", p @ own[me].T),
+        ]
+        judge(
+            f"{here} the mean:",
+            found | {"kind": "Tensor", "answer": answer[0]},
+            mean.tolist(),
+            dtype=name,
+            tolerance={"float32": 1e-4}.get(name),
+            mistakes=[(q_, v.tolist()) for q_, v in mistakes],
+            otherwise="p = M q, summed and made orthonormal; q = transposed M times p, the mean.",
+        )
+        left = wholes[me] - p @ own[me].T
+        mistakes = [
+            ("Keep what *this* rank's own q left out, not the mean q.", wholes[me] - mean),
+            ("That forgets what was kept before.", matrices[me] - p @ own[me].T),
+            ("What was sent has to leave it.", wholes[me]),
+            ("Nothing is kept. Where does the rest go?", torch.zeros_like(left)),
+            ("That is what was sent. What was *not* sent?", p @ own[me].T),
+        ]
+        judge(
+            f"{here} what is kept:",
+            found | {"kind": "Tensor", "answer": answer[1]},
+            left.tolist(),
+            dtype=name,
+            tolerance={"float32": 1e-4}.get(name),
+            mistakes=[(q_, v.tolist()) for q_, v in mistakes],
+            otherwise="The whole matrix, less p times this rank's own q.",
+        )
+        given = torch.tensor(answer[2], dtype=torch.float64)
+        if given.shape != q.shape:
+            hint = "q is (n, k), before and after."
+            raise Wrong(f"{here} q has shape {tuple(given.shape)}, expected {(n, k)}", hint)
+        # Another orthonormal p of the same directions is as good: q q^T is the same for all.
+        square = next_q.double() @ next_q.double().T
+        mistakes = [
+            ("Return the mean of all ranks' q, the same on every rank.", own[me].double()),
+            ("That is the sum over the ranks.", next_q.double() * len(ranks)),
+            ("Return the new q, not the one that came in.", q.double()),
+        ]
+        judge(
+            f"{here} q times its transpose:",
+            found | {"kind": "Tensor", "answer": (given @ given.T).tolist()},
+            square.tolist(),
+            tolerance={"float32": 1e-4}.get(name),
+            mistakes=[(q_, (v @ v.T).tolist()) for q_, v in mistakes],
+            otherwise="The next q is the mean over the ranks of transposed M times p.",
+        )
+    with judging():
+        width = q.element_size()
+        wanted = [["all_reduce", m * k * width], ["all_reduce", n * k * width]]
+        hint = "Only p (m, k) and q (n, k) travel, each once."
+        expect_calls(here, found["calls"], [wanted, *([[]] if len(ranks) == 1 else [])], hint)
+
+
+init()
+everyone = list(range(dist.get_world_size()))
+pairs = [dist.new_group([0, 2]), dist.new_group([1, 3])] if len(everyone) == 4 else []
+for number, (m, n, k) in enumerate([(2, 3, 1), (4, 6, 2), (7, 5, 3), (3, 3, 2), (2, 5, 1)]):
+    for dtype in (torch.float64, torch.float32):
+        case = f"a matrix of {m} x {n}, k = {k}, {dtype}".replace("torch.", "")
+        look(case, m, n, k, 200 * number, dtype, None, everyone)
+if pairs:
+    parity = dist.get_rank() % 2
+    look("a group of two", 3, 4, 2, 3000, torch.float64, pairs[parity], everyone[parity::2])
