@@ -1,4 +1,4 @@
-"""Notebook 02, data parallel: parts of a batch, the mean of gradients, bounded staleness."""
+"""Notebook 02, data parallel: parts of a batch, the mean of gradients."""
 
 import math
 from collections.abc import Callable
@@ -8,12 +8,10 @@ import torch
 from torch import Tensor
 
 from course_utils.exercises.calls import called, same
-from course_utils.exercises.checking import exercise, probe
+from course_utils.exercises.checking import exercise
 from course_utils.exercises.compare import TOLERANCE, Wrong, count, expect, kind
-from course_utils.notebook import files
 
 COUNTS = (1, 2, 3, 4, 7)  # devices
-SERVED_STEPS = 36  # pushes of all workers in probe_02_3_served.py
 
 
 @exercise("02.1", "scatter that leaves nobody out", without=("tensor_split", "array_split"))
@@ -166,29 +164,3 @@ def _mean_mistakes(values: list[Tensor], rows: list[int]) -> list[tuple[str, Any
         (divisor, weighted / max(rows)),
     ]
     return [(question, wrong.tolist()) for question, wrong in mistakes]
-
-
-@exercise("02.3", "bound the staleness", file="exercise_02_3.py")
-def check_02_3() -> list[str]:
-    """Who may start, in trainings played through; then a real server behind the gate."""
-    probe("probe_02_3.py", 1)
-    files.write_missing("parameter_server.py")
-    for bound in (0, 2):
-        (case,) = probe("probe_02_3_served.py", 4, bound, timeout=60)
-        _check_served(case["bound"], case["steps"], case["staleness"])
-    return [
-        "bounds of 0 to 7, played through: nobody is more than the bound ahead",
-        "nobody waits who need not, and nobody for a worker that has left",
-        "with a real server and a slow worker: staleness at most (N - 1)(2s + 1)",
-    ]
-
-
-def _check_served(bound: int, steps: int, staleness: list[list[int]]) -> None:
-    limit = (len(staleness) - 1) * (2 * bound + 1)
-    worst = max(max(each) for each in staleness)
-    if steps != SERVED_STEPS or worst > limit:
-        raise Wrong(
-            f"a real server with bound {bound}: {steps} steps, staleness up to {worst}, "
-            f"expected {SERVED_STEPS} steps and at most {limit}",
-            "Does `pushed` count each worker for itself?",
-        )

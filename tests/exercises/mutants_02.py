@@ -25,22 +25,6 @@ def mean_gradient(gradients, rows):
     {body}
 """
 
-_GATE = """
-class StalenessBound:
-    def __init__(self, workers, bound):
-        self.pushes, self.bound = dict.fromkeys(workers, 0), bound
-        self.asked = 0
-
-    def may_start(self, worker):
-        {may_start}
-
-    def pushed(self, worker):
-        {pushed}
-
-    def left(self, worker):
-        {left}
-"""
-
 
 def _scatter(*lines: str) -> str:
     return _SCATTER.format(body="\n    ".join(lines))
@@ -49,16 +33,6 @@ def _scatter(*lines: str) -> str:
 def _mean(*lines: str) -> str:
     return _MEAN.format(body="\n    ".join(lines))
 
-
-def _gate(
-    may_start: str = "return self.pushes[worker] - min(self.pushes.values()) <= self.bound",
-    pushed: str = "self.pushes[worker] += 1",
-    left: str = "del self.pushes[worker]",
-) -> str:
-    return _GATE.format(may_start=may_start, pushed=pushed, left=left)
-
-
-_LEAD = "self.pushes[worker] - min(self.pushes.values())"
 
 MUTANTS = {
     "02.1": [
@@ -268,71 +242,6 @@ MUTANTS = {
             "a list",
             _mean("return [sum(g * n for g, n in zip(gradients, rows) if n) / sum(rows)]"),
             "returned a list, expected a tensor",
-        ),
-    ],
-    "02.3": [
-        (
-            "workers are 1, 2, 3",
-            _gate().replace("dict.fromkeys(workers, 0)", "{1: 0, 2: 0, 3: 0}"),
-            "KeyError",
-        ),
-        (
-            "a count for all gates",
-            _gate()
-            .replace("    def __init__", "    pushes = {}\n\n    def __init__")
-            .replace(
-                "self.pushes, self.bound = dict.fromkeys(workers, 0), bound",
-                "self.pushes.update(dict.fromkeys(workers, 0)); self.bound = bound",
-            ),
-            "said",
-        ),
-        (
-            "a bound of 3 at most",
-            _gate(f"return {_LEAD} <= min(3, self.bound)"),
-            "worker 2: 4, worker 3: 2. may_start(2) said False",
-        ),
-        (
-            "a method is missing",
-            _gate(left="raise NotImplementedError"),
-            "left still raises NotImplementedError",
-        ),
-        ("always open", _gate("return True"), "How far will it be after this step?"),
-        ("never opens first", _gate(f"return {_LEAD} < self.bound"), "who ever will?"),
-        ("one too far", _gate(f"return {_LEAD} <= self.bound + 1"), "1 ahead of the slowest"),
-        (
-            "waits for those who left",
-            _gate(left="pass"),
-            "For whom do the others still wait?",
-        ),
-        (
-            "compared with the fastest",
-            _gate("return max(self.pushes.values()) - self.pushes[worker] <= self.bound"),
-            "with those of the slowest",
-        ),
-        (
-            "compared with the mean",
-            _gate(
-                "mean = sum(self.pushes.values()) / len(self.pushes); "
-                "return self.pushes[worker] - mean <= self.bound"
-            ),
-            "How far will it be after this step?",
-        ),
-        (
-            "all pushes counted together",
-            _gate("return sum(self.pushes.values()) <= self.bound"),
-            "said False, expected True",
-        ),
-        (
-            "counts the questions",
-            _gate(f"self.asked += 1; return {_LEAD} <= self.bound and self.asked % 2 == 1"),
-            "Does asking change anything?",
-        ),
-        ("a number", _gate(f"return self.bound - {_LEAD} + 1"), "returned an int, expected a bool"),
-        ("pushes not counted", _gate(pushed="pass"), "How far will it be after this step?"),
-        (
-            "who leaves takes the counts along",
-            _gate(left="self.pushes = {w: 0 for w in self.pushes if w != worker}"),
-            "said True, expected False",
         ),
     ],
 }

@@ -1,3 +1,6 @@
+"""Buckets that leave nobody behind: what counts is what is packed, and not the room."""
+
+
 def buckets(sizes: list[int], cap: int) -> list[list[int]]:
     """The numbers of the tensors in each bucket: what counts is what is packed, not the room."""
     found, room = [], 0
