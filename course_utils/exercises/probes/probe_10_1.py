@@ -12,6 +12,11 @@ from course_utils.worker import init
 from exercise_10_1 import top_k
 
 
+def only(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """The values at these places, and 0 elsewhere."""
+    return torch.zeros_like(values).index_copy_(0, places, values[places])
+
+
 def expected(seed: int, n: int, k: int, ranks: list[int], dtype: torch.dtype) -> tuple:
     """Of each rank its gradient and what it kept; of each what it sends, (n,)."""
     brought, sent = {}, {}
@@ -19,9 +24,8 @@ def expected(seed: int, n: int, k: int, ranks: list[int], dtype: torch.dtype) ->
         gradient = random_values(seed + rank, n, dtype=dtype)
         kept = random_values(seed + 50 + rank, n, dtype=dtype)
         whole = gradient + kept
-        places = whole.abs().topk(k).indices
         brought[rank] = gradient, kept
-        sent[rank] = torch.zeros_like(whole).index_copy_(0, places, whole[places])
+        sent[rank] = only(whole, whole.abs().topk(k).indices)
     return brought, sent
 
 
@@ -42,17 +46,18 @@ def look(
         if found["kind"] not in ("tuple", "list") or not two:
             hint = "Two tensors: the mean over the ranks, and what this rank keeps."
             raise Wrong(f"{here} returned {article(found['kind'])}, expected two tensors", hint)
-        alone = random_values(seed + me, n, dtype=dtype)
-        unfed = torch.zeros_like(alone)
-        unfed[alone.abs().topk(k).indices] = alone[alone.abs().topk(k).indices]
-        signed = whole.topk(k).indices
-        biggest = torch.zeros_like(whole).index_copy_(0, signed, whole[signed])
+        unfed = sum(only(each, each.abs().topk(k).indices) for each, _ in brought.values())
+        wholes = [each + before for each, before in brought.values()]
+        signed = sum(only(each, each.topk(k).indices) for each in wholes)
         several = len(ranks) > 1
         mistakes = [
             ("That is the sum over the ranks. What makes it a mean?", mean * len(ranks)),
             ("That is what this rank sent. Who tells it of the others?", sent[me]),
-            ("Without what was kept? It belongs to the gradient before you choose.", unfed),
-            ("The largest by magnitude: -5 is larger than 3.", biggest),
+            (
+                "Without what was kept? It belongs to the gradient before you choose.",
+                unfed / len(ranks),
+            ),
+            ("The largest by magnitude: -5 is larger than 3.", signed / len(ranks)),
             ("That is the whole mean. What makes it smaller than an all-reduce?", whole),
         ]
         first = found | {"kind": "Tensor", "answer": found["answer"][0]}

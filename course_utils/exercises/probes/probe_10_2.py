@@ -33,7 +33,8 @@ def look(case: str, m: int, n: int, k: int, seed: int, dtype, group, ranks: list
             hint = "Three tensors: the mean over the ranks, what this rank keeps, and the next q."
             raise Wrong(f"{here} returned {article(found['kind'])}, expected three tensors", hint)
         rough = sum(whole @ q for whole in wholes.values())
-        own_p = torch.linalg.qr(wholes[me] @ q).Q
+        own_p = {r: torch.linalg.qr(whole @ q).Q for r, whole in wholes.items()}
+        own_p_q = sum(whole.T @ own_p[r] for r, whole in wholes.items()) / len(ranks)
         unfed = torch.linalg.qr(sum(matrix @ q for matrix in matrices.values())).Q
         mistakes = [
             ("That is the sum over the ranks. Which of p and q becomes a mean?", mean * len(ranks)),
@@ -43,7 +44,7 @@ def look(case: str, m: int, n: int, k: int, seed: int, dtype, group, ranks: list
             ),
             (
                 "That is this rank's own p. All-reduce it before you make it orthonormal.",
-                own_p @ own_p.T @ wholes[me],
+                own_p[me] @ own_p_q.T,
             ),
             (
                 "Without what was kept? Add it to the matrix first.",
