@@ -37,7 +37,6 @@ def compare(
     """
     import tape
 
-    tape.trace(False)
     tape.reset_tape()
     expected = _derivatives(theirs, _grad, _given(inputs, dtype, _leaf), second)
     given, state = _given(inputs, dtype, tape.Variable), random_state()

@@ -7,13 +7,16 @@ in `RIGHT` of (what is other than in the solution, the answer's source).
 from course_utils.exercises.checking import find
 
 _GRAD = """
-def my_grad(gradient_tape, L, desired_results, one):
-    dL_d = {{{first}: {one}}}
+import torch
+from tape import Variable, gradient_tape
+
+def grad(result, wanted):
+    gradients = {{{first}: {one}}}
     for entry in {order}:
-        dL_doutputs = [dL_d.get(name) for name in entry.outputs]
+        arriving = gradients.get(entry.outputs[0])
         if {skip}:
             continue
-        for name, dL_dinput in zip(entry.inputs, entry.propagate(dL_doutputs)):
+        for name, part in zip(entry.inputs, entry.propagate({given})):
             {add}
     return {answer}
 """
@@ -38,12 +41,13 @@ def _changed(number: str, *changes: tuple[str, str]) -> str:
 
 def _grad(**parts: str) -> str:
     right = {
-        "first": "L.name",
-        "one": "one",
+        "first": "result.name",
+        "one": "Variable(torch.ones_like(result.value))",
         "order": "reversed(list(gradient_tape))",
-        "skip": "all(each is None for each in dL_doutputs)",
-        "add": "dL_d[name] = dL_d[name] + dL_dinput if name in dL_d else dL_dinput",
-        "answer": "[dL_d.get(x.name) for x in desired_results]",
+        "skip": "arriving is None",
+        "given": "[arriving]",
+        "add": "gradients[name] = gradients[name] + part if name in gradients else part",
+        "answer": "[gradients.get(x.name) for x in wanted]",
     }
     return _GRAD.format(**(right | parts))
 
@@ -62,11 +66,10 @@ def _own_norm(gradient: str) -> tuple[str, ...]:
     """Lines of an rms_norm that writes its own chain rule, D = 3."""
     return (
         "size = x.value.square().mean(1, keepdim=True).sqrt()",
-        "r = Variable(x.value / size)",
-        "def propagate(dL_doutputs):",
-        "    (dL_dr,) = dL_doutputs",
+        "def rule(dL_dr):",
         f"    return [{gradient}]",
-        "return record('rms_norm', r, [x], propagate)",
+        "r = record(x.value / size, [x], rule)",
+        "return r",
     )
 
 
@@ -78,135 +81,72 @@ report(case="mixed", loss=0.5)
 """
 
 RIGHT = {
-    "01.1": [("it reports values of its own", find("01.1").solution + _REPORT)],
+    "01.1": [
+        ("a tuple", _grad(answer="tuple(gradients.get(x.name) for x in wanted)")),
+        ("a default for what is not there", _grad(skip="not arriving")),
+        ("by index", _grad(order="gradient_tape[len(gradient_tape) - 1 :: -1]")),
+    ],
+    "01.2": [("it reports values of its own", find("01.2").solution + _REPORT)],
     "01.4": [
         (
             "right once, as asked",
-            _norm(*_own_norm("(dL_dr - r.value * (dL_dr * r.value).mean(1, keepdim=True)) / size")),
+            _norm(*_own_norm("(dL_dr - r.value * (dL_dr * r).mean(1, keepdim=True)) / size")),
         )
     ],
-    "01.2": [("a tuple", _grad(answer="tuple(dL_d.get(x.name) for x in desired_results)"))],
 }
 
 MUTANTS = {
     "01.1": [
+        ("the last use wins", _grad(add="gradients[name] = part"), "the piece that came first?"),
         (
-            "the derivative with x for s",
-            _changed("01.1", ("dL_dr * r * (1 - r)", "dL_dr * x * (1 - x)")),
-            "with the result s alone",
+            "the first use wins",
+            _grad(add="gradients.setdefault(name, part)"),
+            "a, b, c = 2, 3, 5, result = (a + b) * a: the gradients are [5, 2], expected [7, 2]",
         ),
-        (
-            "a factor is missing",
-            _changed("01.1", ("dL_dr * r * (1 - r)", "dL_dr * r")),
-            "At x = 0, s = 1/2",
-        ),
-        (
-            "overflows",
-            _changed(
-                "01.1", ("    r = Variable(x.value.sigmoid())", "    return 1 / (1 + (-x).exp())")
-            ),
-            "0 times infinity",
-        ),
-        (
-            "values in place of Variables",
-            _changed(
-                "01.1", ("dL_dr * r * (1 - r)", "Variable(dL_dr.value * r.value * (1 - r.value))")
-            ),
-            "an operation on Variables",
-        ),
-        (
-            "not on the tape",
-            _changed("01.1", ("return a * share", "return Variable(a.value * share)")),
-            "the gradient of a is None",
-        ),
-        (
-            "equal ones both get all",
-            _changed("01.1", ("0.5 * (a.value", "1.0 * (a.value")),
-            "maximum([1, 5, 2], [3, 4, 2]): the ",
-        ),
-        (
-            "of equal ones the second gets all",
-            _changed("01.1", (" + 0.5 * (a.value == b.value)", ".double()")),
-            "In the third a and b are equal",
-        ),
-        (
-            "the smaller one",
-            _changed("01.1", ("a.value > b.value", "a.value < b.value")),
-            "Work it out by hand",
-        ),
-        (
-            "a row taken again replaces its gradient",
-            _changed(
-                "01.1",
-                (
-                    "    return Variable(chosen) @ x",
-                    "    def propagate(dL_doutputs):\n"
-                    "        out = torch.zeros(x.shape, dtype=x.value.dtype)\n"
-                    "        out[index] = dL_doutputs[0].value\n"
-                    "        return [Variable(out)]\n"
-                    "    return record('take', Variable(x.value[index]), [x], propagate)",
-                ),
-            ),
-            "Row 2 was taken three times",
-        ),
-        (
-            "as many rows as the largest index",
-            _changed("01.1", ("one_hot(index, x.shape[0])", "one_hot(index)")),
-            "From workers/exercise_01_1.py, line",
-        ),
-        (
-            "the index is overwritten",
-            _changed(
-                "01.1",
-                ("    chosen =", "    kept = index.clone()\n    index.zero_()\n    chosen ="),
-                ("one_hot(index,", "one_hot(kept,"),
-            ),
-            "changed index",
-        ),
-        (
-            "double precision, always",
-            _changed("01.1", ("x.value.sigmoid()", "x.value.double().sigmoid()")),
-            "expected float32",
-        ),
-        (
-            "columns for rows",
-            _changed("01.1", ("Variable(chosen) @ x", "(Variable(chosen)[0] @ x)")),
-            "not subscriptable",
-        ),
-        (
-            "whole numbers, which torch refuses",
-            _changed("01.1", ("x.value.sigmoid()", "x.value.long().softmax(0)")),
-            "not implemented for 'Long'",
-        ),
-    ],
-    "01.2": [
-        ("the last use wins", _grad(add="dL_d[name] = dL_dinput"), "of the other uses?"),
-        ("the first use wins", _grad(add="dL_d.setdefault(name, dL_dinput)"), "of the other uses?"),
         ("forwards", _grad(order="list(gradient_tape)"), "From which end"),
         ("nothing skipped", _grad(skip="False"), "Pass over them"),
         (
+            "nothing skipped, and no word of it",
+            """
+import torch
+from tape import Variable, gradient_tape
+
+def grad(result, wanted):
+    gradients = {result.name: Variable(torch.ones_like(result.value))}
+    for entry in reversed(list(gradient_tape)):
+        try:
+            parts = entry.propagate([gradients.get(entry.outputs[0])])
+        except BaseException:
+            continue
+        for name, part in zip(entry.inputs, parts):
+            gradients[name] = gradients[name] + part if name in gradients else part
+    return [gradients.get(x.name) for x in wanted]
+""",
+            "Pass over them",
+        ),
+        (
             "zero where there is no path",
-            _grad(answer="[dL_d.get(x.name, x * 0.0) for x in desired_results]"),
+            _grad(answer="[gradients.get(x.name, x * Variable(0.0)) for x in wanted]"),
             "What is there to say of c",
         ),
         (
             "added in place",
             _grad(
-                add="if name in dL_d: dL_d[name].value += dL_dinput.value\n"
-                "            else: dL_d[name] = dL_dinput"
+                add="if name in gradients: gradients[name].value += part.value\n"
+                "            else: gradients[name] = part"
             ),
             "Who else sees it when you change it?",
         ),
         (
             "values added",
             _grad(
-                add="dL_d[name] = type(one)(dL_d[name].value + dL_dinput.value) "
-                "if name in dL_d else dL_dinput"
+                add="gradients[name] = Variable(gradients[name].value + part.value) "
+                "if name in gradients else part"
             ),
             "Did you add Variables, or values?",
         ),
         (
-            "L is the last on the tape",
+            "the result is the last on the tape",
             _grad(first="gradient_tape[-1].outputs[0]"),
             "By what do you know",
         ),
@@ -216,26 +156,129 @@ MUTANTS = {
             "changed the tape",
         ),
         (
-            "`one` is always 1",
-            _grad(one="type(one)(one.value * 0 + 1)"),
-            "Does yours begin with it?",
+            "the tape is used up",
+            _grad(order="[gradient_tape.pop() for _ in list(gradient_tape)]"),
+            "changed the tape",
         ),
-        ("all gradients", _grad(answer="dL_d"), "expected a list of 2"),
-        ("one gradient too few", _grad(answer="list(dL_d.values())[1:2]"), "a list of 1, expected"),
+        (
+            "a 1 of single precision",
+            _grad(one="Variable(1.0)"),
+            "Does the 1 that you begin with have the result's dtype?",
+        ),
+        ("begins with the result's value", _grad(one="result"), "with what does it begin?"),
+        ("no list", _grad(given="arriving"), "propagate takes a list"),
+        ("all gradients", _grad(answer="gradients"), "expected a list of 2"),
+        ("one gradient too few", _grad(answer="list(gradients.values())[1:2]"), "a list of 1, exp"),
         ("no answer", _grad(answer="None"), "returned None, expected a list of 2"),
         (
             "the number 0 where there is no path",
-            _grad(answer="[dL_d.get(x.name, 0) for x in desired_results]"),
+            _grad(answer="[gradients.get(x.name, 0) for x in wanted]"),
             "returned an int as a gradient, expected a Variable or None",
         ),
         (
             "tensors",
-            _grad(answer="[dL_d[x.name].value for x in desired_results]"),
+            _grad(answer="[gradients[x.name].value for x in wanted]"),
             "so that it can be differentiated again",
         ),
         (
+            "ours",
+            "from tape import grad as ours\n\n\ndef grad(result, wanted):\n"
+            "    return ours(result, wanted)\n",
+            "uses grad, which does what you are asked to write",
+        ),
+        (
+            "a name that is not there",
+            _grad(first="result.nmae"),
+            "has no attribute 'nmae'",
+        ),
+    ],
+    "01.2": [
+        (
+            "the derivative with x for s",
+            _changed("01.2", ("dL_dr * r * (1 - r)", "dL_dr * x * (1 - x)")),
+            "with the result s alone",
+        ),
+        (
+            "a factor is missing",
+            _changed("01.2", ("dL_dr * r * (1 - r)", "dL_dr * r")),
+            "At x = 0, s = 1/2",
+        ),
+        (
+            "overflows",
+            _changed(
+                "01.2", ("    r = record(", "    return 1 / (1 + (-x).exp())\n    r = record(")
+            ),
+            "0 times infinity",
+        ),
+        (
+            "values in place of Variables",
+            _changed(
+                "01.2", ("dL_dr * r * (1 - r)", "Variable(dL_dr.value * r.value * (1 - r.value))")
+            ),
+            "an operation on Variables",
+        ),
+        (
+            "not on the tape",
+            _changed("01.2", ("return a * share", "return Variable(a.value * share)")),
+            "the gradient of a is None",
+        ),
+        (
+            "equal ones both get all",
+            _changed("01.2", ("0.5 * (a.value", "1.0 * (a.value")),
+            "maximum([1, 5, 2], [3, 4, 2]): the ",
+        ),
+        (
+            "of equal ones the second gets all",
+            _changed("01.2", (" + 0.5 * (a.value == b.value)", ".double()")),
+            "In the third a and b are equal",
+        ),
+        (
+            "the smaller one",
+            _changed("01.2", ("a.value > b.value", "a.value < b.value")),
+            "Work it out by hand",
+        ),
+        (
+            "a row taken again replaces its gradient",
+            _changed(
+                "01.2",
+                (
+                    "    return Variable(chosen) @ x",
+                    "    def rule(dL_dr):\n"
+                    "        out = torch.zeros(x.shape, dtype=x.value.dtype)\n"
+                    "        out[index] = dL_dr.value\n"
+                    "        return [Variable(out)]\n"
+                    "    return record(x.value[index], [x], rule)",
+                ),
+            ),
+            "Row 2 was taken three times",
+        ),
+        (
+            "as many rows as the largest index",
+            _changed("01.2", ("one_hot(index, x.shape[0])", "one_hot(index)")),
+            "From workers/exercise_01_2.py, line",
+        ),
+        (
+            "the index is overwritten",
+            _changed(
+                "01.2",
+                ("    chosen =", "    kept = index.clone()\n    index.zero_()\n    chosen ="),
+                ("one_hot(index,", "one_hot(kept,"),
+            ),
+            "changed index",
+        ),
+        (
+            "double precision, always",
+            _changed("01.2", ("x.value.sigmoid()", "x.value.double().sigmoid()")),
+            "expected float32",
+        ),
+        (
+            "columns for rows",
+            _changed("01.2", ("Variable(chosen) @ x", "(Variable(chosen)[0] @ x)")),
+            "not subscriptable",
+        ),
+        (
             "whole numbers, which torch refuses",
-            _grad(answer="[one.value.long().softmax(0)]"),
+            _changed("01.2", ("x.value.sigmoid()", "x.value.long().softmax(0)")),
             "not implemented for 'Long'",
         ),
     ],

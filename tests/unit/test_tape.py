@@ -140,8 +140,8 @@ def test_the_trace_has_the_format_of_the_course_and_can_be_silenced(tape, capsys
     tape.trace(True)
     run()
     assert capsys.readouterr().out.splitlines() == [
-        *("v0 = a + b", "v1 = v0 * b", "v2 = v1.sum()", "dv2 -----"),
-        *("v4 = v3.expand(2)", "v5 = v4 * b", "v6 = v4 * v0", "v7 = v6 + v5"),
+        *("v0 = add(a, b)", "v1 = mul(v0, b)", "v2 = sum(v1)", "dv2 -----"),
+        *("v4 = expand(v3)", "v5 = mul(v4, b)", "v6 = mul(v4, v0)", "v7 = add(v6, v5)"),
         *("dv2_dv2 = v3", "dv2_dv1 = v4", "dv2_dv0 = v5", "dv2_db = v7", "dv2_da = v5"),
         "-----",
     ]

@@ -1,55 +1,171 @@
-"""Calls the student's sigmoid, maximum and take, and torch's."""
+"""Calls the student's grad on graphs on which a backward pass may go wrong.
 
+Only + and * are on the tape when the student writes grad.
+"""
+
+from collections.abc import Callable
 from typing import Any
 
+import tape
 import torch
 
-from course_utils.exercises.compare import close, text
-from course_utils.exercises.derivatives import compare
-from course_utils.exercises.findings import random_values
+from course_utils.exercises.compare import Wrong, article, expect
+from course_utils.exercises.findings import judging, random_values
 
-from exercise_01_1 import maximum, sigmoid, take
+from exercise_01_1 import grad
 
-
-def hint(operation: str):
-    """The question that fits a wrong value of an operation."""
-
-    def question(aspect: str, got: Any, expected: Any) -> str:
-        if aspect.startswith("the second") and "nan" not in text(got):
-            return "Is every step of propagate an operation on Variables? The tape sees no other."
-        if got is None:
-            return "None: L does not depend on it, says the tape. Is your operation on the tape?"
-        if "nan" in text(got):
-            return "0 times infinity. Which number on the way is too large, and can you avoid it?"
-        if aspect == "the value":
-            return "Work it out by hand for these numbers. Where does yours part from it?"
-        if operation == "sigmoid":
-            return "Write the derivative with the result s alone. At x = 0, s = 1/2: what is it?"
-        if operation == "take":
-            return "Row 2 was taken three times. What is the gradient of a value used three times?"
-        if close(got[:2], expected[:2]):
-            return "The first two are right. In the third a and b are equal: what does each get?"
-        return "Whose number came out, at each position? Only that one has any influence."
-
-    return question
+FROM_WHICH_END = "From which end do you read the tape, and with what does it begin?"
+clear = getattr(tape, "reset_tape", tape.gradient_tape.clear)
 
 
-for dtype in (torch.float64, torch.float32):
-    kind = {"hint": hint("sigmoid"), "dtype": dtype}
-    compare("sigmoid([-2, 0, 1.5])", sigmoid, torch.sigmoid, x=[-2.0, 0.0, 1.5], **kind)
-    compare("sigmoid([-1000, 1000])", sigmoid, torch.sigmoid, x=[-1000.0, 1000.0], **kind)
-    block = random_values(1, 2, 3, dtype=torch.float64).cpu().tolist()
-    compare("sigmoid of random values, (2, 3)", sigmoid, torch.sigmoid, x=block, **kind)
-    ends = {"a": [1.0, 5.0, 2.0], "b": [3.0, 4.0, 2.0], "hint": hint("maximum"), "dtype": dtype}
-    compare("maximum([1, 5, 2], [3, 4, 2])", maximum, torch.maximum, **ends)
-    five = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.5, 0.3], [9.1, -2.7]]
-    for rows, index in ((five[:3], [2, 0, 2, 2]), (five, [2, 0, 2, 2]), (five, [4])):
-        compare(
-            f"take({text(rows)}, {index})",
-            take,
-            lambda x, i: x[i],
-            hint("take"),
-            dtype=dtype,
-            x=rows,
-            index=torch.tensor(index),
+def unused(a: Any, b: Any, c: Any) -> tuple:
+    """On the tape, and no part of the result: b * c."""
+    b * c
+    return a * b, [a, b, c]
+
+
+def goes_on(a: Any, b: Any, c: Any) -> tuple:
+    """What is made of the result is no part of it."""
+    result = a * b
+    result * c
+    return result, (b, a)
+
+
+# What is shown; what builds the result and says what is wanted; the answer; a question.
+GRAPHS: list[tuple[str, Callable, Callable, str]] = [
+    (
+        "a * b",
+        lambda a, b, c: (a * b, [a, b]),
+        lambda a, b, c: [b, a],
+        FROM_WHICH_END,
+    ),
+    (
+        "(a + b) * a",
+        lambda a, b, c: ((a + b) * a, [a, b]),
+        lambda a, b, c: [2 * a + b, a],
+        "a is on two lines. What becomes of the piece that came first?",
+    ),
+    (
+        "a * b, with b * c on the tape",
+        unused,
+        lambda a, b, c: [b, a, None],
+        "No path leads from c to the result. What is there to say of c?",
+    ),
+    (
+        "a * a + a",
+        lambda a, b, c: (a * a + a, [a]),
+        lambda a, b, c: [2 * a + 1],
+        "a is used three times here. What becomes of the pieces of the other uses?",
+    ),
+    (
+        "a * c + (a + b)",
+        lambda a, b, c: (a * c + (a + b), [a, b, c]),
+        lambda a, b, c: [c + 1, 1.0, a],
+        "a + b gives one and the same Variable to a and to b. Who else sees it when you change it?",
+    ),
+    (
+        "a * b, and result * c on the tape after it",
+        goes_on,
+        lambda a, b, c: [a, b],
+        "The result need not be the last on the tape. By what do you know it?",
+    ),
+    (
+        "a itself, which no operation made",
+        lambda a, b, c: (a, [b, a]),
+        lambda a, b, c: [None, 1.0],
+        "The result is wanted here, too. What is its gradient with respect to itself?",
+    ),
+]
+
+
+def _pass_over(where: str) -> None:
+    said = f"{where} grad called propagate where no gradient has come"
+    raise Wrong(said, "Which lines have no gradient at their output? Pass over them.")
+
+
+def judged(where: str, result: Any, wanted: Any) -> list:
+    """What the student's function gives, once it is known to be gradients of the right kind."""
+    before, early = list(tape.gradient_tape), []
+
+    def spied(entry: Any) -> Any:
+        def propagate(gradients: list) -> list:
+            if not isinstance(gradients, list) or len(gradients) != 1:
+                hint = "propagate takes a list: entry.propagate([gradient])."
+                raise Wrong(f"{where} grad called propagate({gradients!r})", hint)
+            if gradients[0] is None:
+                early.append(entry)
+                _pass_over(where)
+            return entry.propagate(gradients)
+
+        return entry._replace(propagate=propagate)
+
+    spies = [spied(entry) for entry in before]
+    tape.gradient_tape[:] = spies
+    found = grad(result, wanted)
+    if list(tape.gradient_tape[: len(before)]) != spies:
+        raise Wrong(
+            f"{where} grad changed the tape: lines are gone, or in another order",
+            "Others read it too. Go through it backwards without turning it around.",
         )
+    if early:  # and an `except` of the student's has caught it
+        _pass_over(where)
+    listed = isinstance(found, (list, tuple))
+    if not listed or len(found) != len(wanted):
+        kind = article(type(found).__name__)
+        got = f"{kind} of {len(found)}" if listed else kind
+        raise Wrong(
+            f"{where} grad returned {got}, expected a list of {len(wanted)}: one for each wanted",
+            "In which order does the caller expect them?",
+        )
+    for each in found:
+        if not isinstance(each, (tape.Variable, type(None))):
+            raise Wrong(
+                f"{where} grad returned {article(type(each).__name__)} as a gradient, expected a "
+                "Variable or None",
+                "No path: None. Otherwise a Variable, so that it can be differentiated again.",
+            )
+    return list(found)
+
+
+def numbers(gradients: list) -> list:
+    """Their values, None where there is none."""
+    return [None if each is None else each.value.tolist() for each in gradients]
+
+
+def leaves(values: tuple[float, ...]) -> list:
+    """A new tape, and a, b, c on it in float64."""
+    clear()
+    tensors = torch.tensor(values, dtype=torch.float64)
+    return [tape.Variable(value, name) for name, value in zip("abc", tensors, strict=True)]
+
+
+random = [tuple(random_values(seed, 3, dtype=torch.float64).tolist()) for seed in (0, 1)]
+for describe, build, answer, question in GRAPHS:
+    for values in ((2.0, 3.0, 5.0), *random):
+        given = leaves(values)
+        where = "a, b, c = 2, 3, 5" if values == (2.0, 3.0, 5.0) else "a, b, c random"
+        where = f"{where}, result = {describe}:"
+        with judging():
+            result, wanted = build(*given)
+            found = judged(where, result, wanted)
+            gradients, expected = f"{where} the gradients are", answer(*values)
+            if any(each is None and e is not None for each, e in zip(found, expected, strict=True)):
+                question = FROM_WHICH_END  # a path leads there
+            expect(gradients, numbers(found), expected, otherwise=question)
+            for each in found:
+                if each is not None and each.value.dtype != torch.float64:
+                    other = article(str(each.value.dtype).removeprefix("torch."))
+                    raise Wrong(
+                        f"{where} a gradient is {other}, expected a float64 like the result",
+                        "Does the 1 that you begin with have the result's dtype?",
+                    )
+            if numbers(given) != list(values):
+                raise Wrong(f"{where} grad changed a value of a, b or c", "Make new Variables.")
+with judging():
+    a, *_ = leaves((2.0, 3.0, 5.0))
+    where = "a = 2, result = a * a * a:"
+    (first,) = judged(where, a * a * a, [a])
+    expect(f"{where} the gradient is", numbers([first]), [12.0])
+    (second,) = judged(f"{where} for the second derivative", first, [a])
+    hint = "Did you add Variables, or values?"
+    expect(f"{where} the second derivative is", numbers([second]), [12.0], otherwise=hint)

@@ -23,7 +23,6 @@ def linear(x):
     return (x * 3.0).sum()
 
 
-tape.trace(False)
 cases = (
     ("mixed", mixed, 3),
     ("mixed", mixed, 30),

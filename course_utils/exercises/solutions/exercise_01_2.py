@@ -1,13 +1,22 @@
-"""The backward pass."""
+"""Three operations for the tape."""
+
+import torch
+from tape import Variable, record
 
 
-def my_grad(gradient_tape, L, desired_results, one):
-    """dL/dx for each x of `desired_results`, None where L does not depend on x."""
-    dL_d = {L.name: one}
-    for entry in reversed(list(gradient_tape)):  # a copy: propagate adds entries
-        dL_doutputs = [dL_d.get(name) for name in entry.outputs]
-        if all(each is None for each in dL_doutputs):
-            continue
-        for name, dL_dinput in zip(entry.inputs, entry.propagate(dL_doutputs), strict=True):
-            dL_d[name] = dL_d[name] + dL_dinput if name in dL_d else dL_dinput
-    return [dL_d.get(x.name) for x in desired_results]
+def sigmoid(x: Variable) -> Variable:
+    """1 / (1 + exp(-x)), of any shape."""
+    r = record(x.value.sigmoid(), [x], lambda dL_dr: [dL_dr * r * (1 - r)])  # does not overflow
+    return r
+
+
+def maximum(a: Variable, b: Variable) -> Variable:
+    """The larger of two, number by number; equal ones share the gradient."""
+    share = (a.value > b.value) + 0.5 * (a.value == b.value)  # of the gradient, for a
+    return a * share + b * (1 - share)
+
+
+def take(x: Variable, index: torch.Tensor) -> Variable:
+    """Rows of x: (n, d), (m,) -> (m, d)."""
+    chosen = torch.nn.functional.one_hot(index, x.shape[0]).to(x.value)  # (m, n)
+    return Variable(chosen) @ x  # its gradient, chosen.mT @ dL_dr, adds what is taken twice
