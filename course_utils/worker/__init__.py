@@ -39,7 +39,9 @@ def device() -> "torch.device":
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
 
 
-def init(*, ranks: int | tuple[int, ...] | None = None, at_least: int = 1) -> None:
+def init(
+    *, ranks: int | tuple[int, ...] | None = None, at_least: int = 1, backend: str = ""
+) -> None:
     """Start the process group on the back end this machine has; it ends when the script ends.
 
     NCCL where every rank has a GPU of its own, gloo otherwise. It returns when all ranks are
@@ -48,6 +50,7 @@ def init(*, ranks: int | tuple[int, ...] | None = None, at_least: int = 1) -> No
     Args:
         ranks: the number of ranks that the script can run on, or all such numbers; None for any.
         at_least: the smallest number of ranks that the script can run on.
+        backend: "gloo" where the script shows what gloo does, with GPUs too; '' is as above.
 
     Raises:
         RuntimeError: the script was not started by torchrun.
@@ -63,15 +66,15 @@ def init(*, ranks: int | tuple[int, ...] | None = None, at_least: int = 1) -> No
     import torch.distributed as dist
 
     place = device()
-    backend = "nccl" if place.type == "cuda" else "gloo"
-    if place.type == "cuda":
+    backend = backend or ("nccl" if place.type == "cuda" else "gloo")
+    if backend == "nccl":
         torch.cuda.set_device(place)
         dist.init_process_group(backend, device_id=place)
     else:
         dist.init_process_group(backend)
     dist.group.WORLD.barrier().wait()
     atexit.register(_end_process_group)
-    _emit("group", {"backend": backend, "device": place.type})
+    _emit("group", {"backend": backend, "device": place.type if backend == "nccl" else "cpu"})
 
 
 def _refuse_another_number(ranks: int | tuple[int, ...] | None, at_least: int) -> None:

@@ -47,6 +47,11 @@ def test_every_rank_has_the_same_number_of_the_slowest_rank(timed):
     assert all(report["same_tensor"] for report in reports)
 
 
+def test_the_slowest_rank_of_each_trial_counts_where_the_ranks_take_turns(timed):
+    reports = timed("[0.1 * (trial % 3 == rank) for trial in range(12)]", "warmup=3, trials=9")
+    assert all(report["seconds"] >= 0.1 for report in reports)
+
+
 def test_slow_warm_up_one_slow_trial_and_a_late_rank_do_not_count(timed):
     pauses = "[2, 2] + [0.01] * 4 + [2]"
     reports = timed(pauses, options="warmup=2, trials=5")

@@ -32,6 +32,11 @@ report(inherited=inherited, total=total, place=str(device()), backend=dist.get_b
         ]
 
 
+def test_a_script_can_ask_for_gloo_where_there_is_a_gpu(worker, launch):
+    body = 'init(backend="gloo")\nreport(backend=dist.get_backend())'
+    assert launch(worker("asks_for_gloo.py", HEAD + body), nproc=1).series("backend") == ["gloo"]
+
+
 def test_every_collective_of_nccl_works_with_one_rank(worker, launch):
     body = """
 init()

@@ -46,7 +46,7 @@ for size, seconds, world in CASES:
                 kinds=("float", "int", "float32", "float64"),
                 tolerance=3e-7,  # float32 is fine
                 mistakes=mistakes(size / seconds, seconds, world, right),
-                otherwise="Look at the table: S over t, times the factor of this collective.",
+                otherwise="S over t, times the share of S that each rank must send.",
             )
 with judging():
     slip = "A number for a name nobody knows is worse than an error: which one fits?"
