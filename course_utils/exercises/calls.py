@@ -145,6 +145,8 @@ def same(one: Any, other: Any) -> bool:
         return alike and torch.equal(_bytes(one), _bytes(other))
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
     if isinstance(one, (int, float, str, type(None), torch.Size)):
         return one == other
     return True  # a model, a tape: not a value

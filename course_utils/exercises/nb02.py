@@ -1,4 +1,4 @@
-"""Notebook 02, data parallel: parts of a batch, the mean of gradients."""
+"""Notebook 02, data parallel: scatter and gather, threads, a mean of means."""
 
 import math
 from collections.abc import Callable
@@ -8,91 +8,39 @@ import torch
 from torch import Tensor
 
 from course_utils.exercises.calls import called, same
-from course_utils.exercises.checking import exercise
+from course_utils.exercises.checking import exercise, probe
 from course_utils.exercises.compare import TOLERANCE, Wrong, count, expect, kind
 
-COUNTS = (1, 2, 3, 4, 7)  # devices
 
-
-@exercise("02.1", "scatter that leaves nobody out", without=("tensor_split", "array_split"))
-def check_02_1(scatter: Callable[[Tensor, int], Any]) -> list[str]:
-    """The parts of batches of 0 to 13 rows, one to three dimensions, and their gradient."""
-    for rows in (5, 4, 10, 3, 13, 1, 0, *range(6, 13)):
-        for devices in COUNTS:
-            _check_parts(scatter, torch.arange(rows), devices)
-    image = torch.arange(30.0).view(5, 3, 2)
-    for devices in (4, 7):
-        _check_parts(scatter, image, devices)
-    for rows, devices in ((5, 4), (3, 5)):
-        _check_flow(scatter, rows, devices)
+@exercise("02.1", "scatter and gather", file="exercise_02_1.py", without=("DataParallel", "comm"))
+def check_02_1() -> list[str]:
+    """Parts of tensors and of nested values, joined outputs, devices, and the gradient."""
+    probe("probe_02_1.py", 1)
     return [
-        f"batches of 0 to 13 rows on {', '.join(map(str, COUNTS))} devices: all rows, in order",
-        "sizes that differ by at most 1, the larger first; empty parts of the batch's shape and "
-        "dtype where rows are few",
-        "gradients flow back to the batch, also where devices outnumber its rows",
+        "scatter: 1 to 13 rows on 1 to 7 devices, nested values, each part on its own device",
+        "gather: uneven parts, losses without dimensions, nested outputs, on the device named",
+        "gradients flow back through both",
     ]
 
 
-def _sizes(rows: int, devices: int) -> list[int]:
-    size, larger = divmod(rows, devices)
-    return [size + (part < larger) for part in range(devices)]
+@exercise(
+    "02.2",
+    "replicas side by side",
+    file="exercise_02_2.py",
+    without=("parallel_apply", "DataParallel"),
+)
+def check_02_2() -> list[str]:
+    """Order, threads, the setting that a thread does not inherit, and exceptions."""
+    probe("probe_02_2.py", 1)
+    return [
+        "1 to 5 replicas ran at the same time, each in a thread of its own; outputs in order",
+        "the replicas record gradients when their caller does, and only then",
+        "an exception reaches the caller, with the number of the replica",
+    ]
 
 
-def _check_parts(scatter: Callable[[Tensor, int], Any], batch: Tensor, devices: int) -> None:
-    call = f"scatter of {count(len(batch), 'row')} for {count(devices, 'device')}"
-    hint = "Which parts are there to be cut, and which are empty?"
-    given = batch.clone()
-    parts = called(call, scatter, given, devices, hint=hint)
-    if not isinstance(parts, (list, tuple)) or not all(torch.is_tensor(part) for part in parts):
-        raise Wrong(f"{call} returned {kind(parts)}, expected a list of tensors")
-    sizes, expected = [len(p) if p.dim() else None for p in parts], _sizes(len(batch), devices)
-    if sizes != expected:
-        hint = _size_hint(sizes, expected)
-        raise Wrong(f"{call} gave parts of {sizes}, expected {expected}", hint)
-    if any(part.shape[1:] != batch.shape[1:] for part in parts):
-        shapes = [tuple(part.shape) for part in parts]
-        hint = "Only the first dimension is cut, for an empty part too."
-        raise Wrong(f"{call} gave the shapes {shapes}", hint)
-    if other := {part.dtype for part in parts} - {batch.dtype}:
-        hint = "Of what is a part made, an empty one too?"
-        raise Wrong(f"{call} gave parts of {other.pop()}, expected {batch.dtype}", hint)
-    if not torch.equal(torch.cat(list(parts)), batch):
-        found = [part.tolist() for part in parts] if batch.dim() == 1 else "rows in another order"
-        raise Wrong(f"{call} gave {found}", "In which order do the rows come back from gather?")
-
-
-def _size_hint(sizes: list[int | None], expected: list[int]) -> str:
-    """The question that fits wrong sizes."""
-    if len(sizes) < len(expected):
-        return "Somebody gets no part at all. What would that device be called with?"
-    if len(sizes) > len(expected):
-        return "There are more parts than devices. Who takes the last one?"
-    if sum(size or 0 for size in sizes) != sum(expected):
-        return "Count the rows: some are lost, or there twice."
-    if sorted(sizes) == sorted(expected):
-        return "The sizes are right, but the larger parts come first."
-    return "Sizes differ by at most 1. To whom do the rows go that are left over?"
-
-
-def _check_flow(scatter: Callable[[Tensor, int], Any], rows: int, devices: int) -> None:
-    """Row r of part p gets the gradient p + 1."""
-    batch = torch.zeros(rows, 2, requires_grad=True)
-    hint = "Do you stay with tensors, so that autograd can follow?"
-    call = "scatter of a batch that asks for its gradient"
-    parts = called(call, scatter, batch, devices, hint=hint)
-    total = sum((number + 1.0) * part.sum() for number, part in enumerate(parts))
-    if total.requires_grad:
-        total.backward()
-    expected = [part + 1.0 for part, size in enumerate(_sizes(rows, devices)) for _ in range(size)]
-    found = None if batch.grad is None else batch.grad[:, 0].tolist()
-    cut = "Are your parts still connected with the batch, for autograd?"
-    cut = cut if found is None or 0 in found else "Which part did each row go to, and how often?"
-    where = f"{rows} rows, {devices} devices: the gradient of the batch is"
-    expect(where, found, expected, otherwise=cut)
-
-
-@exercise("02.2", "the right mean of gradients")
-def check_02_2(mean_gradient: Callable[[list[Tensor], list[int]], Any]) -> list[str]:
+@exercise("02.3", "the right mean of gradients")
+def check_02_3(mean_gradient: Callable[[list[Tensor], list[int]], Any]) -> list[str]:
     """Against one process, for even, uneven and empty parts, in two dtypes."""
     cases = ([3, 1], [2, 2], [3, 3, 3, 1], [2, 0, 1], [0, 4], [5], [7, 1, 0, 0, 3])
     for dtype in (torch.float64, torch.float32):

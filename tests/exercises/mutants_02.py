@@ -3,19 +3,52 @@
 For each exercise a list of (what is wrong, the answer's source, a part of the message).
 """
 
-_SCATTER = """
-import math
+_PARTS = """
 import torch
+from torch import Tensor
 
-def _sizes(batch, count):
-    size, larger = divmod(len(batch), count)
-    return [size + (part < larger) for part in range(count)]
+def scatter(value, devices):
+    if isinstance(value, Tensor) and value.dim():
+        return [part.to(device) for part, device in zip(value.chunk(len(devices)), devices)]
+    if isinstance(value, dict) and value:
+        parts = scatter(list(value.values()), devices)
+        return [dict(zip(value, part)) for part in parts]
+    if isinstance(value, (tuple, list)) and value:
+        return [type(value)(part) for part in zip(*(scatter(each, devices) for each in value))]
+    return [value] * len(devices)
 
-def _cut(batch, count):
-    return batch.split(_sizes(batch, count))
+def gather(outputs, device):
+    first = outputs[0]
+    if isinstance(first, Tensor):
+        there = [output.to(device) for output in outputs]
+        return torch.cat(there) if first.dim() else torch.stack(there)
+    if isinstance(first, dict):
+        return {key: gather([output[key] for output in outputs], device) for key in first}
+    return type(first)(gather(entries, device) for entries in zip(*outputs))
+"""
 
-def scatter(batch, count):
-    {body}
+_APPLY = """
+import torch
+from threading import Thread
+
+def parallel_apply(replicas, inputs):
+    records, outputs, errors = torch.is_grad_enabled(), [None] * len(replicas), {}
+
+    def run(k):
+        try:
+            with torch.set_grad_enabled(records):
+                outputs[k] = replicas[k](*inputs[k])
+        except Exception as error:
+            errors[k] = error
+
+    threads = [Thread(target=run, args=(k,)) for k in range(len(replicas))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k, error in sorted(errors.items()):
+        raise RuntimeError(f"replica {k}: {error}") from error
+    return outputs
 """
 
 _MEAN = """
@@ -26,135 +59,205 @@ def mean_gradient(gradients, rows):
 """
 
 
-def _scatter(*lines: str) -> str:
-    return _SCATTER.format(body="\n    ".join(lines))
+def _but(right: str, before: str, after: str) -> str:
+    """A right answer with one mistake."""
+    assert before in right, before
+    return right.replace(before, after)
 
 
 def _mean(*lines: str) -> str:
     return _MEAN.format(body="\n    ".join(lines))
 
 
+_DEALT = "[value[i :: len(devices)] for i in range(min(len(value), len(devices)))]"
+_FEW = "gave 0 parts, expected 3"
+_REVERSED = "in outputs][::-1]\n        ret"
+
+RIGHT = {
+    "02.1": [
+        (
+            "by slices, with map and match",
+            """
+import math
+import torch
+
+def scatter(value, devices):
+    match value:
+        case torch.Tensor() if value.ndim:
+            n = math.ceil(len(value) / len(devices))
+            return [value[k * n : k * n + n].to(d) for k, d in enumerate(devices)
+                    if k * n < len(value)]
+        case dict() if value:
+            parts = {key: scatter(each, devices) for key, each in value.items()}
+            number = min(map(len, parts.values()))
+            return [{key: part[k] for key, part in parts.items()} for k in range(number)]
+        case (tuple() | list()) if value:
+            return list(map(type(value), zip(*[scatter(each, devices) for each in value])))
+    return [value for _ in devices]
+
+def gather(outputs, device):
+    match outputs[0]:
+        case torch.Tensor():
+            return torch.cat([torch.atleast_1d(each).to(device) for each in outputs])
+        case dict():
+            return {k: gather([each[k] for each in outputs], device) for k in outputs[0]}
+        case tuple() | list():
+            number = range(len(outputs[0]))
+            return type(outputs[0])([gather([e[i] for e in outputs], device) for i in number])
+""",
+        )
+    ],
+    "02.2": [
+        (
+            "with a pool",
+            """
+from concurrent.futures import ThreadPoolExecutor
+import torch
+
+def parallel_apply(replicas, inputs):
+    records = torch.is_grad_enabled()
+
+    def run(replica, arguments):
+        with torch.set_grad_enabled(records):
+            return replica(*arguments)
+
+    with ThreadPoolExecutor(len(replicas)) as pool:
+        futures = [pool.submit(run, *each) for each in zip(replicas, inputs)]
+    for k, future in enumerate(futures):
+        if future.exception():
+            raise RuntimeError(f"replica {k} said {future.exception()}") from future.exception()
+    return [future.result() for future in futures]
+""",
+        )
+    ],
+}
+
 MUTANTS = {
     "02.1": [
         (
-            "the batch emptied",
-            _scatter(
-                "parts = [part.clone() for part in _cut(batch, count)]",
-                "if not batch.requires_grad: batch.zero_()",
-                "return parts",
-            ),
-            "changed what it was given",
+            "stays where it was",
+            _but(_PARTS, "part.to(device) for", "part for"),
+            "is on cpu, expected meta",
         ),
         (
-            "no gradient where rows are few",
-            _scatter(
-                "parts = list(_cut(batch, count))",
-                "return [p.detach() for p in parts] if len(batch) < count else parts",
-            ),
+            "as tensor_split",
+            _but(_PARTS, "value.chunk(", "value.tensor_split("),
+            "How does chunk cut?",
+        ),
+        ("dealt like cards", _but(_PARTS, "value.chunk(len(devices))", _DEALT), "gave 4 parts"),
+        (
+            "cut off from autograd",
+            _but(_PARTS, "part.to(device) for", "part.detach().to(device) for"),
             "still connected with the batch",
+        ),
+        ("one number cut", _but(_PARTS, " and value.dim():", ":"), "chunk expects at least"),
+        (
+            "an empty tuple is lost",
+            _but(_PARTS, "(tuple, list)) and value", "(tuple, list))"),
+            _FEW,
+        ),
+        (
+            "a tuple becomes a list",
+            _but(_PARTS, "type(value)(part)", "list(part)"),
+            "stays a tuple",
+        ),
+        (
+            "dicts go whole",
+            _but(_PARTS, "isinstance(value, dict) and value", "False"),
+            "has the shape (5,), expected (2,)",
+        ),
+        (
+            "the dict is emptied",
+            _but(_PARTS, "list(value.values())", "[value.pop(key) for key in list(value)]"),
+            "",
+        ),
+        ("joined in the other order", _but(_PARTS, "in outputs]\n        ret", _REVERSED), "order"),
+        (
+            "stacked",
+            _but(_PARTS, "torch.cat(there) if first.dim() else ", ""),
+            "raised RuntimeError: stack expects each tensor to be equal size",
+        ),
+        (
+            "losses are added up",
+            _but(_PARTS, "torch.stack(there)", "sum(there)"),
+            "gather of 4 losses without dimensions: the result has the shape ()",
+        ),
+        (
+            "single precision",
+            _but(_PARTS, "part.to(device) for", "part.to(device).float() for"),
+            "is torch.float32, expected torch.float64",
         ),
         (
             "a gradient twice as large",
-            _scatter(
-                "parts = _cut(batch, count)",
-                "twice = [part + (part - part.detach()) for part in parts]",
-                "return twice if batch.requires_grad else list(parts)",
-            ),
-            "how often?",
-        ),
-        ("torch's own", _scatter("return list(batch.tensor_split(count))"), "uses tensor_split"),
-        ("as torch.chunk", _scatter("return list(batch.chunk(count))"), "gets no part at all"),
-        (
-            "through NumPy",
-            _scatter(
-                "import numpy",
-                "ends = numpy.cumsum(_sizes(batch, count))",
-                "parts = numpy.split(batch.numpy(), ends[:-1])",
-                "return [torch.from_numpy(part) for part in parts]",
-            ),
-            "stay with tensors",
+            _but(_PARTS, "torch.cat(there)", "(lambda w: w + (w - w.detach()))(torch.cat(there))"),
+            "How often does each row go through?",
         ),
         (
-            "the rest to the last",
-            _scatter(
-                "n = len(batch) // count",
-                "return [batch[i * n : (i + 1) * n if i < count - 1 else None] "
-                "for i in range(count)]",
-            ),
-            "the larger parts come first",
-        ),
-        (
-            "the rest to the first",
-            _scatter(
-                "n, more = divmod(len(batch), count)",
-                "return list(batch.split([n + more] + [n] * (count - 1)))",
-            ),
-            "the rows go that are left over",
-        ),
-        (
-            "the rest is lost",
-            _scatter(
-                "n = len(batch) // count",
-                "return [batch[i * n : (i + 1) * n] for i in range(count)]",
-            ),
-            "some are lost",
-        ),
-        (
-            "rounded sizes",
-            _scatter(
-                "n = math.ceil(len(batch) / count)",
-                "return [batch[i * n : (i + 1) * n] for i in range(count)]",
-            ),
-            "parts of [2, 2, 1, 0], expected [2, 1, 1, 1]",
-        ),
-        (
-            "fixed size",
-            _scatter("return list(batch.split(max(1, len(batch) // count)))"),
-            "more parts than devices",
-        ),
-        (
-            "dealt like cards",
-            _scatter("return [batch[i::count] for i in range(count)]"),
-            "In which order do the rows come back",
-        ),
-        (
-            "cut off from autograd",
-            _scatter("return [part.detach() for part in _cut(batch, count)]"),
-            "still connected with the batch",
-        ),
-        (
-            "flattened",
-            _scatter("return [p.flatten(1) for p in _cut(batch.unsqueeze(-1), count)]"),
-            "gave the shapes",
-        ),
-        (
-            "an empty part of nothing",
-            _scatter("return [p if len(p) else torch.empty(0) for p in _cut(batch, count)]"),
-            "gave parts of torch.float32, expected torch.int64",
-        ),
-        (
-            "an empty part without columns",
-            _scatter(
-                "parts = _cut(batch, count)",
-                "return [p if len(p) else batch.new_empty(0) for p in parts]",
-            ),
-            "for an empty part too",
-        ),
-        (
-            "a tensor",
-            _scatter("return batch.repeat(count, 1)"),
-            "returned a Tensor, expected a list",
-        ),
-        (
-            "empty batch divides by zero",
-            _scatter(
-                "share = count / len(batch)",
-                "return list(_cut(batch, count))",
-            ),
-            "raised ZeroDivisionError",
+            "gathered where it was",
+            _but(_PARTS, "output.to(device) for", "output for"),
+            "gather of 3 parts on meta",
         ),
     ],
     "02.2": [
+        ("torch's own", "from torch.nn.parallel import parallel_apply\n", "uses parallel_apply"),
+        (
+            "one after the other",
+            _but(_APPLY, "thread.start()\n", "thread.start()\n        thread.join()\n"),
+            "did not run at the same time",
+        ),
+        (
+            "no threads",
+            _but(_APPLY, "thread.start()", "thread.run()").replace("thread.join()", "pass"),
+            "did not run at the same time",
+        ),
+        (
+            "nobody waits",
+            _but(_APPLY, "thread.join()", "pass"),
+            "Does yours wait until every thread has ended?",
+        ),
+        (
+            "in the order of arrival",
+            _but(_APPLY, "[None] * len(replicas)", "[]").replace(
+                "outputs[k] = replicas[k](*inputs[k])",
+                "outputs.append(replicas[k](*inputs[k]))",
+            ),
+            "Whose order do your outputs have?",
+        ),
+        (
+            "always records",
+            _but(_APPLY, "records, outputs", "_, outputs").replace("(records)", "(True)"),
+            "the replicas recorded gradients",
+        ),
+        (
+            "never records",
+            _but(_APPLY, "torch.set_grad_enabled(records)", "torch.no_grad()"),
+            "the replicas recorded no gradients",
+        ),
+        (
+            "asked in the wrong thread",
+            _but(_APPLY, "(records)", "(torch.is_grad_enabled())"),
+            "in the right thread",
+        ),
+        (
+            "exceptions are dropped",
+            _but(_APPLY, "sorted(errors.items())", "()"),
+            "nothing was raised",
+        ),
+        (
+            "the exception itself",
+            _but(_APPLY, 'RuntimeError(f"replica {k}: {error}") from error', "error"),
+            "ValueError came out, expected a RuntimeError",
+        ),
+        ("no number", _but(_APPLY, "replica {k}: ", "a replica: "), "not `replica 2`"),
+        ("no message", _but(_APPLY, "{k}: {error}", "{k} failed"), "not what the replica said"),
+        (
+            "who failed first in time",
+            _but(_APPLY, "sorted(errors.items())", "errors.items()"),
+            "Which replica should the caller look at first?",
+        ),
+        ("one argument", _but(_APPLY, "(*inputs[k])", "(inputs[k])"), ""),
+    ],
+    "02.3": [
         (
             "always float64",
             _mean("return sum(g.double() * n for g, n in zip(gradients, rows) if n) / sum(rows)"),

@@ -61,8 +61,8 @@ def test_the_solution_imported_is_refused():
 
 
 def test_torchs_own_is_refused():
-    source = "def scatter(batch, count):\n    return list(batch.tensor_split(count))"
-    assert "uses tensor_split, which does what you are asked to write" in said("02.1", source)
+    source = "from torch.nn.parallel import parallel_apply\n"
+    assert "uses parallel_apply, which does what you are asked to write" in said("02.2", source)
 
 
 def test_the_findings_cannot_be_replaced():
