@@ -1,6 +1,7 @@
 """Notebook 03, DDP: buckets, a hook on gradients, a sampler, exact accuracy."""
 
 import random
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from torch.utils.data import DistributedSampler
 from course_utils.exercises.calls import called
 from course_utils.exercises.checking import exercise, probe
 from course_utils.exercises.compare import Wrong, kind
+from course_utils.notebook.files import load_worker
 
 BUCKETS = [  # sizes in the model's order, cap, first cap
     ([3, 4, 4, 4, 5], 8, 5),
@@ -23,9 +25,15 @@ SHARES = [(8, 2, 0), (10, 4, 0), (10, 4, 1), (7, 3, 5), (2, 5, 0), (6, 1, 2)]  #
 TORCHS = ("DistributedDataParallel", "DDP", "register_comm_hook")
 
 
-@exercise("03.1", "buckets under a cap", without=("_compute_bucket_assignment_by_size",))
-def check_03_1(my_buckets: Callable) -> list[str]:
+@exercise(
+    "03.1",
+    "buckets under a cap",
+    file="exercise_03_1.py",
+    without=("_compute_bucket_assignment_by_size",),
+)
+def check_03_1() -> list[str]:
     """Which parameters share a bucket, for several models."""
+    my_buckets = _defined("exercise_03_1.py", "my_buckets")
     chance = random.Random(3)
     models = [
         ([chance.randint(1, 99) for _ in range(chance.randint(6, 30))], chance.randint(60, 150))
@@ -42,6 +50,28 @@ def check_03_1(my_buckets: Callable) -> list[str]:
         "the last parameter first, each in one bucket, none empty",
         "no bucket above its cap, unless a single parameter is; the first has a cap of its own",
     ]
+
+
+def _defined(file: str, name: str) -> Callable:
+    """The function of that name in a student's worker file."""
+
+    def loaded() -> Any:
+        try:
+            return load_worker(file)
+        except NotImplementedError:
+            raise
+        except (Exception, SystemExit) as error:
+            places = traceback.extract_tb(error.__traceback__)
+            lines = [place.lineno for place in places if place.filename.endswith(file)]
+            where = (lines or [getattr(error, "lineno", "?")])[-1]
+            said = f"workers/{file}, line {where}: {type(error).__name__}: {error}"
+            ended = "Is there an exit() in it?" if isinstance(error, SystemExit) else ""
+            raise Wrong(said, ended) from None
+
+    module = called(f"workers/{file}", loaded)
+    if not hasattr(module, name):
+        raise Wrong(f"workers/{file} defines no {name}", "Keep the name that the stub has.")
+    return getattr(module, name)
 
 
 def buckets(sizes: list[int], cap: int, first_cap: int, passing: bool = False) -> list[list[int]]:

@@ -74,7 +74,7 @@ MUTANTS = {
             "    from course_utils.exercises.nb03 import BUCKETS, buckets\n"
             "    known = [case for case in BUCKETS if case == (sizes, cap, first_cap)]\n"
             "    return buckets(*known[0]) if known else []",
-            "exactly one bucket",
+            "that is the course's own",
         ),
         ("first parameter first", _buckets(order="range(len(sizes))"), "begins at the last layer"),
         (

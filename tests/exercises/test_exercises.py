@@ -89,13 +89,13 @@ def test_there_are_enough_mistakes(number):
     assert len(MUTANTS[number]) >= 5
 
 
-@pytest.mark.parametrize("number", ["00.1", "02.2", "04.1", "06.1"])  # alone, on threads, ranks
+@pytest.mark.parametrize("number", ["00.1", "02.2", "03.1", "04.1", "06.1"])
 def test_an_answer_that_does_not_run_is_not_yet_right_with_its_line(number):
     answer_with(number, "import torch\nraise ValueError('typo')\n")
     assert f"workers/{find(number).file}, line 2" in str(result(number))
 
 
-@pytest.mark.parametrize("number", ["00.1", "02.2", "04.1", "06.1"])  # alone, on threads, ranks
+@pytest.mark.parametrize("number", ["00.1", "02.2", "03.1", "04.1", "06.1"])
 def test_an_answer_that_ends_the_script_is_not_yet_right(number):
     answer_with(number, find(number).solution + "\nexit()\n")
     found = result(number)
