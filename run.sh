@@ -119,7 +119,7 @@ install() { # whatever ends it early, the next call takes it up
     fi
     mkdir -p "$UNPACKED"
     pip_install -r requirements.txt
-    pip_install -q --no-deps --no-build-isolation -e . # setuptools is there: needs no network
+    pip_install --no-deps --no-build-isolation -e . # setuptools is there: needs no network
     stamp >"$STAMP" || exit
     rm -rf "$UNPACKED"
     trap - EXIT HUP INT TERM
@@ -145,7 +145,7 @@ make_venv() {
 }
 
 pip_install() {
-    run "$PYTHON" -m pip install --disable-pip-version-check --progress-bar off "$@" ||
+    run "$PYTHON" -m pip install -q --disable-pip-version-check --progress-bar off "$@" ||
         die 1 "pip could not install the course: mend what it said above, and try again."
 }
 
