@@ -187,7 +187,7 @@ def test_a_second_interrupt_ends_the_ranks_and_reaches_no_later_run(worker, laun
     def interrupt() -> None:
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    class InterruptedTwice(view.Silent):
+    class InterruptedTwice(view.Screen):
         def update(self):
             if len(processes_of(mark)) == 4:  # the children of both ranks
                 threading.Timer(0.3, interrupt).start()  # while it waits for the ranks to end
@@ -197,7 +197,7 @@ def test_a_second_interrupt_ends_the_ranks_and_reaches_no_later_run(worker, laun
     mark = f"interrupt-{os.getpid()}"
     stubborn = worker("stubborn.py", STUBBORN.replace("MARK", mark))
     with monkeypatch.context() as patched:
-        patched.setattr(view, "Silent", InterruptedTwice)
+        patched.setattr(view, "Screen", InterruptedTwice)
         with pytest.raises(KeyboardInterrupt, match="all its ranks ended"):
             launch(stubborn)
     assert wait_for(lambda: not processes_of(mark), 5)
