@@ -13,7 +13,7 @@ from course_utils.display.console import open_console
 from course_utils.display.follow import Events, Tail
 from course_utils.display.tracebacks import Stderr
 from course_utils.launcher.running import Screen
-from course_utils.runs import Run
+from course_utils.runs import Rank, Run
 
 AT_ONCE = 150, 50  # first and last lines of a rank that are shown in one update
 BAR = 30  # columns
@@ -23,9 +23,10 @@ class Terminal(Screen):
     """`[rank 1] line` for each line as it comes; colours and a progress bar on a real terminal."""
 
     def __init__(self, run: Run, notice: str):
-        self._stderr = {rank.number: Stderr(rank.dir / "stderr.log") for rank in run.ranks}
-        stdout = [(rank.number, Tail(rank.dir / "stdout.log")) for rank in run.ranks]
-        self._logs = [*stdout, *self._stderr.items()]
+        # With its rank and not the rank's number, which is not known before the rank has started.
+        self._stderr = [(rank, Stderr(rank.dir / "stderr.log")) for rank in run.ranks]
+        stdout = [(rank, Tail(rank.dir / "stdout.log")) for rank in run.ranks]
+        self._logs = [*stdout, *self._stderr]
         self._events = Events(run.ranks[0].dir / "events.jsonl")
         self._joined = False
         self._console = open_console()
@@ -48,14 +49,14 @@ class Terminal(Screen):
     def fold(self) -> None:
         """Take the bar away, and print the tracebacks that were held back."""
         self._progress.live.stop()
-        self._print([part for each in self._stderr for part in self._traceback(each)])
+        self._print([part for rank, log in self._stderr for part in _traceback(rank, log)])
 
     def close(self, run: Run) -> None:
         """Print the rest, the results and how it went; of tracebacks only the blamed rank's."""
         self.update(final=True)
-        if run.verdict and run.verdict.rank in self._stderr:
-            blamed = run.verdict.rank
-            self._stderr = {blamed: self._stderr[blamed]}
+        if run.verdict:
+            blamed = [each for each in self._stderr if each[0].number == run.verdict.rank]
+            self._stderr = blamed or self._stderr
         self.fold()
         for rank in run.ranks:
             self._print([part for line in text.results(rank) for part in _line(rank.number, line)])
@@ -75,20 +76,20 @@ class Terminal(Screen):
 
     def _said(self, final: bool) -> Iterator[Segment]:
         """The new lines of the ranks."""
-        for number, log in self._logs:
+        for rank, log in self._logs:
             for line in text.capped(log.lines(final), str(log.path), *AT_ONCE):
-                yield from _line(number, line)
-
-    def _traceback(self, number: int) -> Iterator[Segment]:
-        """The traceback of a rank that is held back."""
-        log = self._stderr[number]
-        for line in text.capped(log.held(), str(log.path), *AT_ONCE):
-            yield from _line(number, line)
+                yield from _line(rank.number, line)
 
     def _print(self, segments: list[Segment]) -> None:
         """Print segments as they are: rich would wrap text, and take time to."""
         if segments:
             self._console.print(Segments(segments))
+
+
+def _traceback(rank: Rank, log: Stderr) -> Iterator[Segment]:
+    """The traceback of a rank that is held back."""
+    for line in text.capped(log.held(), str(log.path), *AT_ONCE):
+        yield from _line(rank.number, line)
 
 
 def _line(number: int, line: str) -> Iterator[Segment]:
