@@ -263,6 +263,17 @@ def expect_calls(where: str, got: list, allowed: Iterable[list], hint: str = "")
         raise Wrong(said, hint or "The values are right. Which collective does just this?")
 
 
+def expect_two_numbers(where: str, got: list) -> None:
+    """Raise `Wrong` if a rank told the others more than two numbers, in one call or in two."""
+    most_calls, most_bytes = 2, 32
+    if len(got) > most_calls or sum(size for _, size in got) > most_bytes:
+        raise Wrong(
+            f"{where} called {named_calls(got)}, allowed are {most_calls} collectives "
+            f"with {most_bytes} bytes together",
+            "Which two numbers of a rank are all that the others need to know?",
+        )
+
+
 def named_calls(calls: Iterable) -> str:
     """`all_reduce of 8 bytes, barrier of 0 bytes`; `nothing`."""
     return ", ".join(f"{name} of {count(size, 'byte')}" for name, size in calls) or "nothing"
