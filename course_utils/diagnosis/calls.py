@@ -34,7 +34,7 @@ class Call:
     """A collective or a message that a rank began."""
 
     name: str  # as `all_reduce`
-    number: int  # of collectives of its group that this rank had begun, this one included
+    number: int  # from 1: of its group's collectives, or of the messages to or from that peer
     group: str  # the group's name; '' is the default group
     shape: str  # with the dtype, as `[3] torch.float32`; '' where the ranks' may differ
     peer: str  # the other rank of a message, as `rank 1`, or 'any rank'; '' for a collective
@@ -45,6 +45,11 @@ class Call:
         if self.peer:
             return f"{self.name} {'to' if self.sends else 'from'} {self.peer}"
         return f"{self.name} #{self.number}" if self.number else self.name
+
+    @property
+    def is_collective(self) -> bool:
+        """Whether all ranks of the group must make this call."""
+        return bool(self.number and not self.peer)
 
     @property
     def sends(self) -> bool:
@@ -76,12 +81,7 @@ class Call:
 
 def noted_calls(rank: Rank) -> list[Call]:
     """The last calls of a rank, as worker/calls.py noted them, oldest first."""
-    try:
-        # A long path is cut, and that may be in the middle of a character.
-        noted = (rank.dir / "calls.txt").read_text("utf-8", errors="replace")
-    except FileNotFoundError:
-        return []
-    lines = [line.rstrip(" ").split("\t") for line in noted.splitlines()]
+    lines = [line.split("\t") for line in _lines(rank)]
     found = []
     for fields in sorted((f for f in lines if len(f) == 9), key=lambda fields: int(fields[1])):
         state, _, name, number, group, shape, peer, line, file = fields
@@ -89,6 +89,20 @@ def noted_calls(rank: Rank) -> list[Call]:
         peer = "" if peer == "None" else f"rank {peer}" if peer.isdigit() else peer
         found.append(Call(name, int(number), group, shape, peer, place, state))
     return found
+
+
+def doing(rank: Rank) -> str:
+    """What the rank said last that it does, as `F3, on stage 1`; '' if it said nothing."""
+    return next((line[2:] for line in _lines(rank) if line[:1] == "#"), "")
+
+
+def _lines(rank: Rank) -> list[str]:
+    try:
+        # A long path is cut, and that may be in the middle of a character.
+        noted = (rank.dir / "calls.txt").read_text("utf-8", errors="replace")
+    except FileNotFoundError:
+        return []
+    return [line.rstrip(" ") for line in noted.splitlines()]
 
 
 def is_students(file: str) -> bool:

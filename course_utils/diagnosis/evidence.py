@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from course_utils.diagnosis.calls import Call, Place, is_students, noted_calls
+from course_utils.diagnosis.calls import Call, Place, doing, is_students, noted_calls
 from course_utils.runs import Rank, Run
 
 # What a rank says when another is gone: a consequence, never the cause.
@@ -48,6 +48,7 @@ class Witness:
     exit: Error | None  # the SystemExit that ended it
     began: bool  # whether it came as far as its script
     calls: tuple[Call, ...]  # its last ones, oldest first
+    doing: str  # what it said last that it does; '' if it said nothing
     stack: Place | None  # the innermost line of the student's code when the run was stopped
     stopped: bool  # whether a signal had stopped it, as SIGSTOP does
     gone: bool  # whether it had ended before the run was stopped, without a record of how
@@ -152,7 +153,7 @@ class Evidence:
         Empty if all that is still noted agrees.
         """
         noted = [
-            {(call.group, call.number): call for call in rank.calls if call.number}
+            {(call.group, call.number): call for call in rank.calls if call.is_collective}
             for rank in self.ranks
         ]
         for key in sorted(set.intersection(*map(set, noted)), key=lambda key: key[1]):
@@ -172,6 +173,7 @@ def _witness(rank: Rank, stopped: bool, gone: bool) -> Witness:
         exit=_error(end | end["said"]) if "said" in end else None,
         began=(rank.dir / "calls.txt").exists(),
         calls=tuple(noted_calls(rank)),
+        doing=doing(rank),
         stack=_innermost(rank.stack),
         stopped=stopped,
         gone=gone,

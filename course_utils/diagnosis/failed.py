@@ -75,7 +75,8 @@ def _first_error(evidence: Evidence, raised: list[Witness]) -> Verdict:
     same = [rank for rank in raised if rank.error.kind == first.kind]
     error, place = same[0].error, same[0].error.place
     said = error.text.strip().replace("\n", "\n  ")
-    lines = [f"{names(same)} raised {said}", *quoted(place)]
+    task = [f"  in {same[0].doing}"] if same[0].doing else []
+    lines = [f"{names(same)} raised {said}", *task, *quoted(place)]
     for rank in raised:
         if rank not in same:
             at = f" ({rank.error.place})" if rank.error.place else ""

@@ -39,8 +39,9 @@ def hung(evidence: Evidence) -> Verdict | None:
         return None
     waiting = [rank for rank in evidence.ranks if rank.waits_in and not rank.how]
     absent = [rank for rank in evidence.ranks if not rank.waits_in and not rank.how]
+    awaited = {rank.waits_in.peer for rank in waiting}
     lines = [evidence.over]
-    lines += [f"  rank {rank.number} {_doing(rank)}" for rank in evidence.ranks]
+    lines += [f"  rank {rank.number}{_where(rank)}" for rank in evidence.ranks]
     blamed = place = None
     if dropped := _dropped_message(evidence.ranks):
         blamed, place = dropped[0], dropped[1].place
@@ -50,12 +51,14 @@ def hung(evidence: Evidence) -> Verdict | None:
         path = " -> ".join(f"rank {rank.number}" for rank in [*circle, blamed])
         lines.append(f"  Each waits for the next: {path}")
         lines.append("  Let one of them receive first, or use isend and irecv.")
+    elif late := [rank for rank in absent if f"rank {rank.number}" in awaited]:
+        blamed = late[0]
+        lines.append(f"  {names(late)} never got to where the others are waiting.")
     elif len({(r.waits_in.name, r.waits_in.number, r.waits_in.peer) for r in waiting}) > 1:
         blamed = _odd_one_out(waiting)
         lines.append("  They do not wait for the same call, so none of them can return.")
     elif absent:
-        awaited = {rank.waits_in.peer for rank in waiting}
-        blamed = next((rank for rank in absent if f"rank {rank.number}" in awaited), absent[0])
+        blamed = absent[0]
         if waiting:
             lines.append(f"  {names(absent)} never got to where the others are waiting.")
     place = place or (blamed and blamed.place)
@@ -73,15 +76,17 @@ def _ask_for_work(sender: Witness, call: Call) -> list[str]:
     ]
 
 
-def _doing(rank: Witness) -> str:
+def _where(rank: Witness) -> str:
     """Where a rank is, in words."""
     if rank.how:
-        return "had ended"
+        return " had ended"
+    task = f", in {rank.doing}," * bool(rank.doing)
     if rank.stopped:
-        return "was stopped by a signal (SIGSTOP)" + (f" at {rank.stack}" if rank.stack else "")
+        at = f" at {rank.stack}" if rank.stack else ""
+        return f"{task} was stopped by a signal (SIGSTOP){at}"
     if rank.waits_in:
-        return f"waits in {rank.waits_in.at}"
-    return f"is at {rank.stack}" if rank.stack else "has not come to a line of the script"
+        return f"{task} waits in {rank.waits_in.at}"
+    return f"{task} is at {rank.stack}" if rank.stack else " has not come to a line of the script"
 
 
 def _cycle(waiting: list[Witness]) -> list[Witness]:
@@ -107,9 +112,10 @@ def _odd_one_out(waiting: list[Witness]) -> Witness:
 def _dropped_message(ranks: list[Witness]) -> tuple[Witness, Call] | None:
     """The rank that began to send a message for which another still waits, and its `isend`."""
     for receiver, sender in itertools.permutations(ranks, 2):
+        call = receiver.waits_in
+        if not call or call.sends or call.peer_number != sender.number:
+            continue
         sent = [c for c in sender.calls if c.sends and c.peer_number == receiver.number]
-        received = [c for c in receiver.calls if not c.sends and c.peer_number == sender.number]
-        arrived = [call for call in received if call.state == "="]
-        if len(arrived) < len(received) and len(sent) > len(arrived) and sent[-1].name == "isend":
+        if sent and sent[-1].name == "isend" and sent[-1].number >= call.number:
             return sender, sent[-1]
     return None

@@ -1,4 +1,4 @@
-"""What a worker script may call: `init`, `device`, `report` and `mark`.
+"""What a worker script may call: `init`, `device`, `report`, `mark` and `doing`.
 
 Under `launch` the reports travel to the notebook; under a plain `torchrun` they are printed.
 Nothing else of `course_utils` is imported here, so that ranks start fast; torch is imported
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["device", "init", "mark", "report"]
+__all__ = ["device", "doing", "init", "mark", "report"]
 
 
 def rank() -> int:
@@ -119,6 +119,19 @@ def mark(name: str) -> Iterator[None]:
         yield
     finally:
         _emit("mark", {"name": name, "start": start, "end": time.monotonic_ns()})
+
+
+@contextmanager
+def doing(what: str) -> Iterator[None]:
+    """Say in a few words what the block does: the verdict repeats it if the run stops in there.
+
+    This takes microseconds.
+    """
+    from course_utils.worker import calls
+
+    calls.comment(what)
+    yield
+    calls.comment("")  # not after an exception: the verdict is to say where it was raised
 
 
 def _plain(value: Any) -> Any:

@@ -45,7 +45,7 @@ MESSAGES = {"send": "dst", "recv": "src", "isend": "dst", "irecv": "src"}
 
 
 class CallLog:
-    """The last calls of this rank, in a file that its notebook reads.
+    """The last calls of this rank, in a file that its notebook reads; its last line is a comment.
 
     Args:
         path: the file.
@@ -53,26 +53,33 @@ class CallLog:
     """
 
     def __init__(self, path: Path, students: list[str]):
-        path.write_bytes((b" " * (WIDTH - 1) + b"\n") * SLOTS)
+        path.write_bytes((b" " * (WIDTH - 1) + b"\n") * (SLOTS + 1))
         with open(path, "r+b") as file:
-            self._memory = mmap.mmap(file.fileno(), SLOTS * WIDTH)
+            self._memory = mmap.mmap(file.fileno(), (SLOTS + 1) * WIDTH)
         self._students = tuple(students)
         self._written = 0
-        self._counts: Counter[str] = Counter()  # collectives of each group
+        self._counts: Counter[tuple] = Counter()  # collectives of each group, messages of each way
 
     def enter(self, name: str, group: str, tensor: Any, peer: Any) -> int:
         """Note a call that begins; return its slot."""
-        counted = peer is None and name != "init_process_group"
-        self._counts[group] += counted
-        number = self._counts[group] if counted else 0
+        way = (group,) if peer is None else (group, peer, name.endswith("send"))
+        self._counts[way] += name != "init_process_group"
+        number = self._counts[way]
         shape = f"{list(tensor.shape)} {tensor.dtype}" if torch.is_tensor(tensor) else ""
         file, line = self._place()
         fields = (".", self._written, name, number, group, shape, peer, line, file)
-        text = "\t".join(map(str, fields)).encode()[: WIDTH - 1].ljust(WIDTH - 1)
-        slot = self._written % SLOTS * WIDTH
-        self._memory[slot : slot + WIDTH - 1] = text
+        slot = self._written % SLOTS
+        self._write(slot, "\t".join(map(str, fields)))
         self._written += 1
-        return slot
+        return slot * WIDTH
+
+    def comment(self, text: str) -> None:
+        """Replace the last line."""
+        self._write(SLOTS, f"# {text}")
+
+    def _write(self, slot: int, text: str) -> None:
+        line = text.encode()[: WIDTH - 1].ljust(WIDTH - 1)
+        self._memory[slot * WIDTH : (slot + 1) * WIDTH - 1] = line
 
     def leave(self, slot: int, state: bytes) -> None:
         """Note that the call of that slot has returned (`=`), or raised (`!`)."""
@@ -86,9 +93,19 @@ class CallLog:
         return (frame.f_code.co_filename, frame.f_lineno) if frame else ("", 0)
 
 
+_logs: list[CallLog] = []  # of this process: one, or none under a plain torchrun
+
+
+def comment(text: str) -> None:
+    """Say in the log what the calls from now on are for."""
+    for log in _logs:
+        log.comment(text)
+
+
 def watch(path: Path, students: list[str]) -> None:
     """Note down every later call of torch.distributed's functions in this process."""
     log, inside = CallLog(path, students), threading.local()
+    _logs.append(log)
     for name in (*COLLECTIVES, *MESSAGES):
         noted = _noted(getattr(dist, name), name, log, inside)
         # Both names of the function: torch's own code, such as P2POp, compares them.
