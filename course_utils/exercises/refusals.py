@@ -1,6 +1,7 @@
 """Answers that are not the student's own: ours imported, or torch's own version of the thing."""
 
 import ast
+import dis
 from collections.abc import Callable, Iterable, Iterator
 from types import CodeType
 from typing import Any
@@ -9,6 +10,8 @@ from course_utils import paths
 from course_utils.exercises.compare import Wrong
 from course_utils.notebook import cells
 
+IMPORTERS = ("import_module", "__import__", "load_worker")
+HIDERS = ("exec", "eval")  # nobody sees what they run
 REQUESTS = ("isend", "irecv", "batch_isend_irecv")  # the functions that give them
 
 
@@ -20,7 +23,7 @@ def check_file(file: str, without: Iterable[str]) -> None:
         without: names that do what is to be written.
 
     Raises:
-        Wrong: one of them is there, or a request is made that nobody can wait for.
+        Wrong: one of them is there or could be, or nobody can wait for a request that is made.
     """
     sources = cells.sources()
     try:
@@ -39,6 +42,11 @@ def check_file(file: str, without: Iterable[str]) -> None:
     for node in ast.walk(tree):
         for name in _names(node):
             _check_name(name, without, f"workers/{file}, line {getattr(node, 'lineno', '?')}")
+        if _hides_what_it_calls(node):
+            raise Wrong(
+                f"workers/{file}, line {node.lineno} runs code that the check cannot see",
+                "Write it out: import with a plain import, and leave exec and eval away.",
+            )
         dropped = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
         if dropped and set(REQUESTS) & set(_names(node.value.func)):
             raise Wrong(
@@ -65,6 +73,9 @@ def check_function(function: Callable, without: Iterable[str]) -> None:
             raise Wrong(
                 f"{each.__name__} is the course's own", "Write it yourself: then you know it works."
             )
+        hidden = [i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"]
+        for name in set(hidden) & {*HIDERS, *IMPORTERS}:
+            raise Wrong(f"{each.__name__} calls {name}", "Write it out, without another's code.")
         for name in _names_in(code):
             _check_name(name, without, f"{function.__name__}")
             wanted.append(each.__globals__.get(name))
@@ -96,10 +107,19 @@ def _modules(tree: ast.AST) -> dict[str, int]:
                 found |= {f"course_utils.{alias.name}": node.lineno for alias in node.names}
         elif isinstance(node, ast.Call) and node.args and _names(node.func):
             called, first = _names(node.func)[0], node.args[0]
-            if called in ("import_module", "__import__", "load_worker"):
+            if called in IMPORTERS:
                 name = getattr(first, "value", "")
                 found[str(name).removesuffix(".py")] = node.lineno
     return found
+
+
+def _hides_what_it_calls(node: ast.AST) -> bool:
+    """Whether it runs a text as code, or imports a module whose name it computes."""
+    if not isinstance(node, ast.Call) or not (called := _names(node.func)):
+        return False
+    by_name = bool(node.args) and isinstance(node.args[0], ast.Constant)
+    plain = isinstance(node.func, ast.Name)  # model.eval() is something else
+    return (plain and called[0] in HIDERS) or (called[0] in IMPORTERS and not by_name)
 
 
 def _names(node: ast.AST) -> list[str]:

@@ -60,6 +60,12 @@ def test_the_solution_imported_is_refused():
     assert "that is the course's own" in said("04.1", source)
 
 
+def test_what_the_check_cannot_see_is_refused():
+    for line in ("exec(open(hidden).read())", "__import__('ring' + '_allreduce')"):
+        assert "line 1 runs code that the check cannot see" in said("04.1", line + "\n")
+    assert "f calls eval" in said("02.3", "def f(x):\n    return eval('x')")
+
+
 def test_torchs_own_is_refused():
     source = "from torch.nn.parallel import parallel_apply\n"
     assert "uses parallel_apply, which does what you are asked to write" in said("02.2", source)
