@@ -104,6 +104,11 @@ MUTANTS = {
             "a, b, c = 2, 3, 5, result = (a + b) * a: the gradients are [5, 2], expected [7, 2]",
         ),
         ("forwards", _grad(order="list(gradient_tape)"), "From which end"),
+        (
+            "the inputs overwritten",
+            _grad(answer="[gradients.get(x.name) for x in wanted if x.value.mul_(2) is not None]"),
+            "grad changed a value of a, b or c",
+        ),
         ("nothing skipped", _grad(skip="False"), "Pass over them"),
         (
             "nothing skipped, and no word of it",
