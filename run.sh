@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The door to the course: finds Python, makes the environment in .venv once, and hands over.
+# Runs the commands of the course: finds Python and, once, makes the environment in .venv.
 # `./run.sh help` lists the commands. Works with bash 3.2, the one that comes with macOS.
 set -u
 
@@ -21,41 +21,41 @@ die() { # die STATUS WORD...
 
 is_new_enough() { "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 
-has() { # has MODULE...: are they installed for PYTHON? Looks, and imports none of them
+has() { # has MODULE...: are they installed for PYTHON? Looks for them without importing them
     (cd / && "$PYTHON" -P -c 'import sys; from importlib.util import find_spec
 sys.exit(not all(map(find_spec, sys.argv[1:])))' "$@" 2>/dev/null)
 }
 
-need() { # need MODULE [PACKAGES]: a Python of the user's own may lack it
+need() { # need MODULE [PACKAGES]: the user's own Python may lack it
     has "$1" || die 2 "$PYTHON has no $1: install it there ($PYTHON -m pip install ${2:-$1})."
 }
 
 prefer_checkout() { export PYTHONPATH="$ROOT${PYTHONPATH:+:$PYTHONPATH}"; }
 
-chosen_python() { # the one COURSE_PYTHON names; false when it names none
+chosen_python() { # the one that COURSE_PYTHON names; false if it is not set
     [ -n "${COURSE_PYTHON:-}" ] || return
     case $COURSE_PYTHON in
         /*) PYTHON=$COURSE_PYTHON ;;
         */*) PYTHON=$CALLED_FROM/$COURSE_PYTHON ;;
         *) PYTHON=$(command -v "$COURSE_PYTHON") ;;
     esac
-    is_new_enough || die 2 "COURSE_PYTHON=$COURSE_PYTHON does not run as Python 3.11 or newer" \
-        "($("$PYTHON" --version 2>&1)): name one that does, or unset it."
+    is_new_enough || die 2 "COURSE_PYTHON=$COURSE_PYTHON is not a working Python 3.11 or newer" \
+        "($("$PYTHON" --version 2>&1)): name one that is, or unset it."
     prefer_checkout # the course need not be installed there
 }
 
-active_python() { # the one of an active environment that holds the course; false without one
+active_python() { # of an active environment that holds the course; false if there is none
     local folder
     for folder in "${VIRTUAL_ENV:-}" "${CONDA_PREFIX:-}"; do
         PYTHON=$folder/bin/python
-        # Our own .venv is left to its stamp, which knows whether it is complete.
+        # Our own .venv is not taken here: only its stamp says whether it is complete.
         [ -n "$folder" ] && ! [ "$folder" -ef "$VENV" ] && [ -x "$PYTHON" ] &&
             has torch course_utils && prefer_checkout && return # not another checkout's course
     done
     return 1
 }
 
-python_on_path() { # plain python3 comes first: it is the one the user knows
+python_on_path() { # plain python3 comes first: it is the one that the user knows
     local name
     for name in python3 python3.14 python3.13 python3.12 python3.11 python; do
         PYTHON=$(command -v "$name") && is_new_enough && return
@@ -64,13 +64,13 @@ python_on_path() { # plain python3 comes first: it is the one the user knows
         "($(python3 --version 2>&1)): install one, or name it in COURSE_PYTHON."
 }
 
-own_python() { PYTHON=$OWN_PYTHON && is_new_enough; } # false before it is made
+own_python() { PYTHON=$OWN_PYTHON && is_new_enough; } # false as long as there is no .venv
 
 any_python() { # for commands that need no torch: nothing is installed for them
     chosen_python || active_python || own_python || python_on_path
 }
 
-course_python() { # course_python [WORD...]: for a call that needs torch; .venv is made at need
+course_python() { # course_python [WORD...]: for a call that needs torch; makes .venv if needed
     chosen_python || active_python || {
         is_complete || set_up "$@"
         PYTHON=$OWN_PYTHON
@@ -84,16 +84,16 @@ stamp() { echo "$ROOT" && cat requirements.txt pyproject.toml | cksum; }
 
 is_complete() { [ -x "$OWN_PYTHON" ] && [ "$(cat "$STAMP" 2>/dev/null)" = "$(stamp)" ]; }
 
-set_up() { # set_up [WORD...]: a slip in the words of the call is told before 6 GB are installed
+set_up() { # set_up [WORD...]: a mistake in the call is reported before 6 GB are installed
     [ $# -eq 0 ] || { any_python && "$PYTHON" -m course_utils --check "$@"; } || exit
     [ -w . ] || die 2 "cannot write in $ROOT, so no environment can be made there: copy the" \
         "course to a folder of yours, or name a Python that has torch in COURSE_PYTHON."
     lock
-    is_complete || install # another run.sh may have made it while this one waited
+    is_complete || install # another run.sh may have finished it while this one waited
     exec 9>&-
 }
 
-lock() { # held while any process has descriptor 9: one that was killed leaves no lock behind
+lock() { # held as long as a process has descriptor 9 open: a killed one leaves no lock behind
     exec 9<>requirements.txt
     any_python && "$PYTHON" -c 'import fcntl, sys
 try:
@@ -105,7 +105,7 @@ except OSError:  # a network disk without locks
     pass'
 }
 
-install() { # whatever ends it early, the next call takes it up
+install() { # if anything interrupts it, the next call continues
     CHILD=''
     trap 'rm -rf "$UNPACKED"' EXIT
     trap 'interrupted 129' HUP
@@ -130,26 +130,26 @@ was_moved() { [ -e "$STAMP" ] && [ "$(head -n 1 "$STAMP")" != "$ROOT" ]; }
 
 make_venv() {
     local size=6 free
-    [ "$(uname)" != Darwin ] || size=2 # no CUDA libraries there
+    [ "$(uname)" != Darwin ] || size=2 # torch for macOS has no CUDA libraries
     [ ! -e "$VENV" ] || say "Removing $VENV: it is incomplete, or was made in another folder."
     trap 'rm -rf "$VENV"' EXIT # nothing half-made stays
     rm -rf "$VENV"
-    python_on_path # only now, for it may have been the one of .venv
+    python_on_path # only now: before, it could have found the one in .venv
     free=$(df -Pk . | awk 'END { print int($4 / 1048576) }')
-    [ "$free" -ge $((size * 3 / 2)) ] || # for wheels, and for what is in them
-        die 1 "the setup needs $((size * 3 / 2)) GB, and the disk of $ROOT has $free GB free."
+    [ "$free" -ge $((size * 3 / 2)) ] || # room for the wheels and for what is unpacked from them
+        die 1 "the setup needs $((size * 3 / 2)) GB, but the disk of $ROOT has only $free GB free."
     say "Making $VENV with $PYTHON: about $size GB and a few minutes, once..."
     run "$PYTHON" -m venv "$VENV" ||
-        die 1 "$PYTHON cannot make $VENV: Debian and Ubuntu need the package python3-venv for it."
+        die 1 "$PYTHON cannot make $VENV: on Debian and Ubuntu, install the package python3-venv."
     PYTHON=$OWN_PYTHON
 }
 
 pip_install() {
     run "$PYTHON" -m pip install -q --disable-pip-version-check --progress-bar off "$@" ||
-        die 1 "pip could not install the course: mend what it said above, and try again."
+        die 1 "pip could not install the course: fix what it reports above, then try again."
 }
 
-run() { # run COMMAND...: in a process group of its own, which an interruption ends as a whole
+run() { # run COMMAND...: in its own process group, so that an interrupt can end all of it
     set -m
     TMPDIR=$ROOT/$UNPACKED "$@" >&2 </dev/null &
     CHILD=$!
@@ -160,8 +160,8 @@ run() { # run COMMAND...: in a process group of its own, which an interruption e
 interrupted() { # interrupted STATUS
     trap '' HUP INT TERM
     [ -z "$CHILD" ] || { kill -KILL -- "-$CHILD" && wait "$CHILD"; } 2>/dev/null
-    sleep 0.1 # what the child has started ends a moment after it
-    die "$1" "the setup was interrupted: the same command takes it up again."
+    sleep 0.1 # the processes that the child started end a moment later
+    die "$1" "the setup was interrupted: run the same command again to continue."
 }
 
 # --- The commands -------------------------------------------------------------------------------
@@ -172,19 +172,19 @@ case $* in help | 'help '* | 'demo --help' | 'demo -h') set -- --help ;; esac
 case $1 in
     lab)
         [ "$(id -u)" != 0 ] || [[ $* == *allow*root* ]] ||
-            die 2 "JupyterLab refuses to run as root: if you must, ./run.sh lab --allow-root."
+            die 2 "JupyterLab refuses to run as root: if you must, use ./run.sh lab --allow-root."
         course_python && need jupyterlab
         exec "$PYTHON" -m jupyterlab --ServerApp.ip=127.0.0.1 --notebook-dir=notebooks "${@:2}"
         ;;
     test)
         course_python && need pytest && need xdist pytest-xdist
-        [ "${CI:-}" != true ] || "$PYTHON" -m tests.ci || exit # what tests need besides
+        [ "${CI:-}" != true ] || "$PYTHON" -m tests.ci || exit # installs what only tests need
         [ $# -eq 1 ] || exec "$PYTHON" -m pytest "${@:2}"
         exec "$PYTHON" -m tests
         ;;
     execute)
         course_python && need nbclient && need ipykernel
-        cd "$CALLED_FROM" && exec "$PYTHON" -P -m course_utils "$@" # its paths are from there
+        cd "$CALLED_FROM" && exec "$PYTHON" -P -m course_utils "$@" # its paths start there
         ;;
     bench) course_python "$@" && need psutil ;;
     setup | demo) course_python "$@" ;;

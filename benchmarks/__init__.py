@@ -13,13 +13,13 @@ BENCHMARKS = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"
 def run(name: str | None) -> int:
     """Run one benchmark, or all; print its table and write it as JSON; return the exit status."""
     if name is not None and name not in BENCHMARKS:
-        raise InputError(f"there is no benchmark {name!r}; there are: {', '.join(BENCHMARKS)}")
-    for each in [name] if name else BENCHMARKS:
-        print(f"benchmark {each} ...", flush=True)
-        module = import_module(f"benchmarks.{each}")
+        raise InputError(f"there is no benchmark {name!r}; choose one of {', '.join(BENCHMARKS)}")
+    for chosen in [name] if name else BENCHMARKS:
+        print(f"benchmark {chosen} ...", flush=True)
+        module = import_module(f"benchmarks.{chosen}")
         result = module.run()
         print(module.table(result))
-        path = paths.runs() / f"bench-{each}.json"
+        path = paths.runs() / f"bench-{chosen}.json"
         path.write_text(json.dumps(result, indent=1) + "\n")
         print(f"as JSON: {path}")
     return 0

@@ -15,7 +15,7 @@ ON_CPU = {"COURSE_DEVICE": "cpu"}  # it is about gloo
 
 
 def run() -> dict:
-    """Bytes a step by method; seconds a step by network and method, a number for each round."""
+    """Bytes per step by method; seconds per step by network and method, one for each round."""
     path = script("compression_steps.py")
     done = measured(path, str(ROUNDS), nproc=RANKS, env=ON_CPU)
     rows = done.ranks[0].reports
@@ -38,7 +38,7 @@ def gathered(rows: list[dict]) -> dict[str, list[float]]:
 
 
 def table(result: dict) -> str:
-    """Bytes a rank sends in a step, and the median milliseconds of a step on each network."""
+    """Bytes that a rank sends per step, and the median milliseconds per step on each network."""
     networks = result["seconds"]
     lines = [f"{'':12}{'kB a step':>10}" + "".join(f"{f'ms, {name}':>18}" for name in networks)]
     for method, sent in result["sent"].items():

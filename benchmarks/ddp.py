@@ -1,4 +1,4 @@
-"""Steps a second of the versions of notebook 03 and of torch's DDP, on 2 ranks, beside one alone.
+"""Steps per second of notebook 03's versions and of torch's DDP, on 2 ranks, and of one rank.
 
 All ways in turn, round after round, with the same share of the batch on every rank. `one process`
 is the step of rank 0 without any message, while rank 1 waits.
@@ -14,13 +14,13 @@ def run() -> dict:
     """Seconds of a step, by model and way, a number for each round."""
     done = ranks.measured(ranks.script("ddp_steps.py"))
     seconds: dict[str, dict[str, list[float]]] = {}
-    for each in done.ranks[0].reports:
-        seconds.setdefault(each["model"], {}).setdefault(each["way"], []).append(each["seconds"])
+    for row in done.ranks[0].reports:
+        seconds.setdefault(row["model"], {}).setdefault(row["way"], []).append(row["seconds"])
     return {"seconds": seconds, "place": done.place, "cores": os.cpu_count()}
 
 
 def table(result: dict) -> str:
-    """Steps a second, and each way beside torch's DDP.
+    """Steps per second, and each way compared with torch's DDP.
 
     Beside it twice: the median of the rounds' ratios, and the ratio of the lower quartiles, which
     a machine that is busy with something else disturbs less.
@@ -35,7 +35,7 @@ def table(result: dict) -> str:
             spread = "".join(f"{rate:9.2f}" for rate in rates)
             pairs = zip(ways["torch"], seconds, strict=True)
             beside = statistics.median(torch / own for torch, own in pairs)
-            quartiles = [statistics.quantiles(each)[0] for each in (ways["torch"], seconds)]
+            quartiles = [statistics.quantiles(times)[0] for times in (ways["torch"], seconds)]
             lines.append(f"  {way:12}{spread}{beside:21.2f}{quartiles[0] / quartiles[1]:11.2f}")
     rounds = len(next(iter(next(iter(result["seconds"].values())).values())))
     lines.append(f"2 ranks, {result['place']}, {rounds} rounds on {result['cores']} cores")

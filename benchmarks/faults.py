@@ -26,12 +26,12 @@ BLAMES_RANK_0 = re.compile(r"closed by peer|process 0 terminated|rank\W{0,3}0 ra
 
 
 def run() -> dict:
-    """What each peer makes of each fault."""
+    """How each peer handles each fault."""
     return {peer: {fault: outcome(peer, fault) for fault in FAULTS} for peer in peers.installed()}
 
 
 def outcome(peer: str, fault: str) -> dict:
-    """What one peer makes of one fault, in a session of its own."""
+    """How one peer handles one fault, in a session of its own."""
     session = peers.Session(peer)
     try:
         session.do("hello", PATIENCE)
@@ -54,7 +54,7 @@ def outcome(peer: str, fault: str) -> dict:
 
 
 def table(result: dict) -> str:
-    """A row a peer, a column a fault."""
+    """A table with a row per peer and a column per fault."""
     lines = [f"{'':30}" + "".join(f"{about:>28}" for about in FAULTS.values())]
     for peer, faults in result.items():
         cells = "".join(f"{words(fault, found):>28}" for fault, found in faults.items())

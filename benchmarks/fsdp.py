@@ -1,4 +1,4 @@
-"""Steps a second and most bytes alive of notebook 05's FSDP beside torch's `fully_shard`, 2 ranks.
+"""Steps per second and peak bytes of notebook 05's FSDP and torch's `fully_shard`, on 2 ranks.
 
 Both in turn, round after round, with the same units. Bytes are those of all tensors of a rank.
 """
@@ -14,12 +14,12 @@ def run() -> dict:
     done = ranks.measured(ranks.script("fsdp_steps.py"))
     seconds: dict[str, dict[str, list[float]]] = {}
     most: dict[str, dict[str, int]] = {}
-    for each in done.ranks[0].reports:
-        if "bytes" in each:
-            most.setdefault(each["model"], {})[each["way"]] = each["bytes"]
+    for report in done.ranks[0].reports:
+        if "bytes" in report:
+            most.setdefault(report["model"], {})[report["way"]] = report["bytes"]
         else:
-            ways = seconds.setdefault(each["model"], {})
-            ways.setdefault(each["way"], []).append(each["seconds"])
+            ways = seconds.setdefault(report["model"], {})
+            ways.setdefault(report["way"], []).append(report["seconds"])
     return {"seconds": seconds, "bytes": most, "place": done.place, "cores": os.cpu_count()}
 
 

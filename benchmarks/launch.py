@@ -1,6 +1,6 @@
 """How long a run on 2 ranks over gloo takes, from the call to the last rank's end.
 
-All ways in turn, round after round, so that a machine whose speed drifts is fair to all. The
+Every round tries all ways in turn, so that a machine whose speed drifts is fair to all. The
 script is a hello with one all-reduce; the three ways that start a script run it also with
 torchvision, FSDP and tensor parallel imported.
 """

@@ -15,10 +15,10 @@ def run() -> dict:
     """Seconds of a step, a number for each round, by work, schedule and way."""
     done = ranks.measured(ranks.script("pipeline_steps.py"), nproc=4)
     seconds: dict[str, dict[str, list[float]]] = {}
-    for each in done.ranks[0].reports:
-        ways = seconds.setdefault(f"{each['work']}, {each['schedule']}", {})
-        ways.setdefault(each["way"], []).append(each["seconds"])
-    ideal = {each["work"]: each["ideal"] for each in done.ranks[0].reports}
+    for report in done.ranks[0].reports:
+        ways = seconds.setdefault(f"{report['work']}, {report['schedule']}", {})
+        ways.setdefault(report["way"], []).append(report["seconds"])
+    ideal = {report["work"]: report["ideal"] for report in done.ranks[0].reports}
     return {"seconds": seconds, "ideal": ideal, "place": done.place, "cores": os.cpu_count()}
 
 
@@ -29,7 +29,7 @@ def table(result: dict) -> str:
         ideal = result["ideal"][case.partition(",")[0]]
         for way, seconds in ways.items():
             spread = (statistics.median(seconds), min(seconds), max(seconds))
-            numbers = "".join(f"{1e3 * each:8.1f}" for each in spread)
+            numbers = "".join(f"{1e3 * time:8.1f}" for time in spread)
             idle = f"{1 - ideal / spread[0]:8.1%}" if ideal else f"{'':8}"
             pairs = zip(ways["torch"], seconds, strict=True)
             beside = statistics.median(theirs / own for theirs, own in pairs)

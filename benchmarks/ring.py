@@ -39,9 +39,9 @@ def run() -> dict:
 def gathered(reports: list[dict]) -> dict[str, Times]:
     """The seconds of each way, under `collective, size`."""
     found: dict[str, Times] = {}
-    for each in reports:
-        times = found.setdefault(f"{each['collective']}, {each['size']}", {})
-        times.setdefault(each["way"], []).append(each["seconds"])
+    for report in reports:
+        times = found.setdefault(f"{report['collective']}, {report['size']}", {})
+        times.setdefault(report["way"], []).append(report["seconds"])
     return found
 
 

@@ -1,4 +1,4 @@
-"""Steps a second of a Transformer cut over 2 ranks: ours, and PyTorch's parallelize_module.
+"""Steps per second of a Transformer split over 2 ranks: ours, and PyTorch's parallelize_module.
 
 The model of notebook 07 and the same batch. All ways in turn, round after round, and compared
 within each. Ours makes q, k and v by one product and calls scaled_dot_product_attention; PyTorch's
@@ -15,13 +15,13 @@ def run() -> dict:
     """Seconds of a step, by size and way, a number for each round."""
     done = ranks.measured(ranks.script("tp_steps.py"))
     seconds: dict[str, dict[str, list[float]]] = {}
-    for each in done.ranks[0].reports:
-        seconds.setdefault(each["size"], {}).setdefault(each["way"], []).append(each["seconds"])
+    for row in done.ranks[0].reports:
+        seconds.setdefault(row["size"], {}).setdefault(row["way"], []).append(row["seconds"])
     return {"seconds": seconds, "place": done.place, "cores": os.cpu_count()}
 
 
 def table(result: dict) -> str:
-    """Medians and spreads in steps a second, and ours beside PyTorch's."""
+    """Medians and spreads in steps per second, and ours compared with PyTorch's."""
     lines = []
     for size, ways in result["seconds"].items():
         lines.append(f"{size:26}{'steps/s':>9}{'min':>9}{'max':>9}   beside parallelize_module")

@@ -1,21 +1,21 @@
-"""The course's face: what a notebook imports.
+"""What a notebook imports.
 
-In a notebook this import also registers the magics and starts the warm helper, while the student
-still reads.
+In a notebook, this import also registers the magics and starts the helper process for warm runs,
+while the student still reads.
 """
 
 import sys
 from importlib import import_module
 from typing import Any
 
-# Imported at first use: a rank, which needs none of them, starts faster, and what run.sh does
-# before .venv is there needs nothing but Python.
+# Imported at first use: a rank needs none of them and starts faster without, and run.sh works with
+# nothing but Python before there is a .venv.
 MODULES = {
     "data": "course_utils.data",
     "proofs": "course_utils.notebook.proofs",
     "show": "course_utils.show",
 }
-HOMES = {  # of what is no module
+HOMES = {  # the modules that define the other names
     "LaunchError": "course_utils.errors",
     "check": "course_utils.exercises.checking",
     "launch": "course_utils.notebook.launching",

@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
 def parser() -> Parser:
     """The commands and their options."""
     top = Parser(prog="./run.sh", description=ABOUT, allow_abbrev=False)
-    # What run.sh asks before it installs anything: is the call sound? Nothing is started then.
+    # run.sh asks this before it installs anything: is the call valid? It starts nothing.
     top.add_argument("--check", action="store_true", help=argparse.SUPPRESS)
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
@@ -45,28 +45,28 @@ def parser() -> Parser:
     demo = command("demo", about, add_help=False)  # --help is for its script, too
     demo.add_argument("name", nargs="?")
     launching(demo)
-    command("doctor", "check this machine, and say what to mend")
-    bench = command("bench", "run the benchmarks, as tables and JSON")
+    command("doctor", "check this machine and say what to fix")
+    bench = command("bench", "run the benchmarks; print tables and write JSON")
     bench.add_argument("name", nargs="?")
     command("extract", "write every worker file of every notebook into workers/")
-    about = "remove workers/, run folders and caches; worker files that you changed are kept aside"
+    about = "remove workers/, run folders and caches; move worker files that you changed aside"
     clean = command("clean", about)
-    clean.add_argument("--all", action="store_true", help="delete those too, and all kept before")
-    execute = command("execute", "re-execute notebooks from a clean kernel, for contributors")
+    clean.add_argument("--all", action="store_true", help="delete changed and kept files as well")
+    execute = command("execute", "run notebooks in a new kernel and save them, for contributors")
     execute.add_argument("notebook", nargs="+", type=Path)
-    command("setup", "make the environment, and nothing else")
-    # These are run.sh's own; they stand here to be listed.
-    command("lab", "start JupyterLab on this machine's loopback")
-    command("test", "run the tests; arguments go to pytest")
+    command("setup", "make the environment and nothing else")
+    # run.sh itself carries these out; they are here so that --help lists them.
+    command("lab", "start JupyterLab, open to this machine only")
+    command("test", "run the tests; arguments are passed to pytest")
     return top
 
 
 def launching(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """`parser` with the options of every demo, whatever its script knows."""
-    group = parser.add_argument_group("options of launching")
+    """Add the options that every demo has, beside those of its script."""
+    group = parser.add_argument_group("launch options")
     add_flags(group, nproc=None, timeout=DEMO_TIMEOUT)
     group.add_argument(
-        "--compare", action="store_true", help="then measure speed-up and bytes, in two more runs"
+        "--compare", action="store_true", help="run it twice more, to measure speed-up and bytes"
     )
     return parser
 
@@ -83,15 +83,15 @@ def main(arguments: Sequence[str]) -> int:
     except InputError as error:
         print(f"run.sh: {error}", file=sys.stderr)
         return 2
-    except LaunchError as error:  # no rank was started, or stage.py would have told of it
-        print(f"run.sh: {error}. ./run.sh doctor says what to mend", file=sys.stderr)
+    except LaunchError as error:  # no rank was started: otherwise stage.py shows the verdict
+        print(f"run.sh: {error}. Run ./run.sh doctor to see what to fix", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would break into cleaning up
         over_the_echo = "\r" if sys.stderr.isatty() else ""  # the terminal has written ^C
         print(f"{over_the_echo}interrupted; no rank is left running", file=sys.stderr)
         return 128 + signal.SIGINT
-    except BrokenPipeError:  # as with `| head`: what is still to be flushed has nowhere to go
+    except BrokenPipeError:  # as with `| head`: what is left to flush has nowhere to go
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
 
@@ -110,7 +110,7 @@ def list_(options: argparse.Namespace, rest: list[str]) -> int:
 def demo(options: argparse.Namespace, rest: list[str]) -> int:
     """`demo NAME`: run it."""
     if not options.name:
-        raise InputError("demo needs a name: ./run.sh list shows the demos")
+        raise InputError("demo needs a name: ./run.sh list shows them all")
     found = demos.find(options.name)
     launching_with = flags(options)
     if options.nproc is None:
@@ -148,8 +148,8 @@ def extract(options: argparse.Namespace, rest: list[str]) -> int:
     sources = cells.sources()
     for name in sources:
         files.write_missing(name)
-    holds = f"holds the {len(sources)} worker files of the notebooks"
-    print(f"{paths.workers()} {holds}; changed ones were kept")
+    has = f"now has all {len(sources)} worker files of the notebooks"
+    print(f"{paths.workers()} {has}; files you changed stay")
     return 0
 
 
@@ -172,7 +172,7 @@ def execute(options: argparse.Namespace, rest: list[str]) -> int:
     from course_utils.notebook.execute import execute as run
 
     for path in options.notebook:
-        cells.read(path)  # a slip is told before the first of them runs
+        cells.read(path)  # report a bad path before the first notebook runs
     for path in options.notebook:
         run(path)
     return 0

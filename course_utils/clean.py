@@ -9,7 +9,7 @@ from pathlib import Path
 from course_utils import paths
 from course_utils.notebook import cells
 
-KEPT = "workers-kept-"  # what earlier calls kept is in folders whose names begin like this
+KEPT = "workers-kept-"  # earlier calls kept files in folders whose names begin like this
 
 
 def clean(everything: bool = False) -> None:
@@ -21,7 +21,7 @@ def clean(everything: bool = False) -> None:
         everything: delete those files too, and the folders of earlier calls.
 
     Raises:
-        InputError: a notebook cannot be read, so what it writes is not known; nothing was removed.
+        InputError: a notebook cannot be read, so nobody knows what it writes; nothing was removed.
     """
     home, root = paths.home(), paths.ROOT
     removed = [home / "workers", home / ".runs", root / ".pytest_cache", root / ".ruff_cache"]
@@ -33,16 +33,16 @@ def clean(everything: bool = False) -> None:
     elif changed := changed_files(home / "workers"):
         folder = move_aside(changed, home / "workers")
         files = "file" if len(changed) == 1 else "files"
-        print(f"{len(changed)} {files} that you changed in workers/ moved to {folder}")
+        print(f"moved {len(changed)} {files} that you changed in workers/ to {folder}")
     for path in removed:
         shutil.rmtree(path, ignore_errors=True)
-    print("workers/, run folders and caches are removed")
+    print("removed workers/, run folders and caches")
 
 
 def changed_files(workers: Path) -> list[Path]:
     """The files in `workers` that the saved notebooks do not write as they are now.
 
-    Caches and the course's own notes, whose names begin with a dot, are no work of the student.
+    Caches and the course's own notes, whose names begin with a dot, do not count.
     """
     known, changed = texts_of_cells(), []
     for path in sorted(workers.rglob("*")):

@@ -1,4 +1,4 @@
-"""What a container or a batch system lets this process use: control groups, version 1 or 2."""
+"""What a container or batch system lets this process use (control groups, version 1 or 2)."""
 
 import math
 import re
@@ -9,9 +9,9 @@ from pathlib import Path
 def limits(
     root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")
 ) -> tuple[float, float, float]:
-    """Cores, bytes of memory, and bytes still unused; infinite where there is no limit.
+    """Cores, bytes of memory, and bytes still unused; infinite if there is no limit.
 
-    The limits of the groups around this process's own group hold too.
+    The limits of the groups that contain this process's own group count too.
 
     Args:
         root: where the groups' folders are.
@@ -30,7 +30,7 @@ def limits(
             limit = _text(folder, "memory.max") or _text(folder, "memory.limit_in_bytes")
             if limit.isdigit():
                 used = _text(folder, "memory.current") or _text(folder, "memory.usage_in_bytes")
-                # Cached files can be given back. Version 1 has a total over the groups inside.
+                # Cached files can be dropped. Version 1 also has a total over the groups inside.
                 cached = re.findall(r"inactive_file (\d+)", _text(folder, "memory.stat"))
                 memory.append(int(limit))
                 unused.append(int(limit) - int(used) + max(map(int, cached), default=0))
@@ -38,6 +38,6 @@ def limits(
 
 
 def _text(folder: Path, name: str) -> str:
-    """What is in a small file; '' if it is not there."""
+    """The text of a small file; '' if there is no such file."""
     file = folder / name
     return file.read_text().strip() if file.is_file() else ""

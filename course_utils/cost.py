@@ -28,7 +28,7 @@ class Costs:
 
 
 class Terms(NamedTuple):
-    """How often each constant counts: messages in a row, and multiples of S."""
+    """How often each constant counts: messages one after another, and multiples of S."""
 
     messages: float
     volume: float
@@ -49,11 +49,11 @@ def terms(algorithm: str, ranks: int) -> Terms:
         ranks: N.
 
     Sources: naive by counting; ring: Patarasuk and Yuan 2009; tree and halving-doubling, also for
-    N that is no power of two: Thakur, Rabenseifner and Gropp 2005; the volumes of the rest:
+    N that is not a power of two: Thakur, Rabenseifner and Gropp 2005; the volumes of the rest:
     nccl-tests, doc/PERFORMANCE.md.
 
     Raises:
-        ValueError: there is no such algorithm, or there are fewer ranks than 1.
+        ValueError: there is no such algorithm, or fewer than 1 rank.
     """
     if ranks < 1:
         raise ValueError(f"the number of ranks must be 1 or more, not {ranks}")
@@ -76,7 +76,7 @@ def terms(algorithm: str, ranks: int) -> Terms:
         "reduce": Terms(others, min(1, others), min(1, others)),
     }
     if algorithm not in every:
-        raise ValueError(f"no formula for {algorithm!r}: there are {', '.join(every)}")
+        raise ValueError(f"no formula for {algorithm!r}: choose one of {', '.join(every)}")
     return every[algorithm]
 
 
@@ -109,7 +109,7 @@ def fit(measured: Iterable[tuple[Terms, float, float]]) -> Costs:
         measured: (terms, size in bytes, seconds) for each measurement. A constant that no
             measurement depends on comes out as 0.
     """
-    rows, scale = [], np.array([1.0, 1e-6, 1e-6])  # columns of like size
+    rows, scale = [], np.array([1.0, 1e-6, 1e-6])  # columns of similar size
     for paid, size, took in measured:
         rows.append([paid.messages / took, paid.volume * size / took, paid.combined * size / took])
     found = np.linalg.pinv(np.array(rows) * scale) @ np.ones(len(rows))

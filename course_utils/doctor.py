@@ -1,4 +1,4 @@
-"""What this machine has, what a lab needs, and how to fix what is missing.
+"""What this machine has, what a lab needs, and how to get what is missing.
 
 psutil is imported only where it is used, because packages may be what is missing.
 """
@@ -59,7 +59,7 @@ print("\\n" + json.dumps(found))
 class Finding:
     """What was checked, what was found, and what to do about it ('' for nothing).
 
-    `mark` is `ok`; `note`, labs still run; or `problem`, a lab would fail.
+    `mark` is `ok`, `note` (labs still run) or `problem` (a lab would fail).
     """
 
     mark: str
@@ -88,7 +88,7 @@ def doctor() -> int:
         console.say(finding.mark, COLOURS[finding.mark], end="")
         console.say(said.removeprefix(finding.mark))
         problems += finding.mark == "problem"
-    print(f"\nto fix: {problems}" if problems else "\nready")
+    print(f"\nproblems to fix: {problems}" if problems else "\nready")
     return 1 if problems else 0
 
 
@@ -96,8 +96,8 @@ def examine() -> Iterator[Finding]:
     """All findings, in the order in which they are printed."""
     missing = [name for name in NEEDED if not importlib.util.find_spec(name)]
     yield Finding("ok", "Python", f"{platform.python_version()}, {sys.executable}")
-    setup = "./run.sh setup, or set COURSE_PYTHON to a Python that has all of them"
-    found = f"{sys.prefix} has no {', '.join(missing)}" if missing else sys.prefix
+    setup = "run ./run.sh setup, or set COURSE_PYTHON to a Python that has all of them"
+    found = f"{sys.prefix} lacks {', '.join(missing)}" if missing else sys.prefix
     yield judge("environment", found, (bool(missing), "problem", setup))
     if "torch" not in missing:
         yield from torch_and_gpus(ask_torch(), driver_gpus())
@@ -119,7 +119,7 @@ def ask_torch() -> dict:
         return {"error": f"importing it took more than {TORCH_TIMEOUT} s"}
     except (IndexError, ValueError):
         last = done.stderr.strip().rpartition("\n")[2]
-        return {"error": f"importing it ended Python with status {done.returncode}: {last}"}
+        return {"error": f"importing it crashed Python (exit status {done.returncode}): {last}"}
 
 
 def driver_gpus() -> int:
@@ -133,13 +133,13 @@ def torch_and_gpus(found: dict, listed: int) -> Iterator[Finding]:
     """What `ask_torch` found means for the labs; the driver has `listed` GPUs."""
     error = found.get("error", "").partition("\n")[0]
     if "torch" not in found:
-        yield Finding("problem", "torch", error, "install it again: ./run.sh setup, or pip")
+        yield Finding("problem", "torch", error, "install it again, with ./run.sh setup or pip")
         return
     release = tuple(int(part) for part in found["torch"].split(".")[:2])
     untested, tested = not (2, 11) <= release <= (2, 15), "the course is tested with 2.11 to 2.15"
     yield judge("torch", found["torch"], (untested, "note", tested))
     if release == (2, 15):
-        avoid = "this SIGABRT comes under plain torchrun; the course's init() avoids it"
+        avoid = "this happens under plain torchrun; the course's init() avoids it"
         yield Finding("note", "exit", ABORT, avoid)
     yield torchvision(found, error)
     remedy = "install the torch from PyPI: ranks on the CPU communicate over gloo"
@@ -162,7 +162,7 @@ def torchvision(found: dict, error: str) -> Finding:
 
 
 def gpus(found: dict, listed: int) -> Finding:
-    """Which GPUs torch can use, and what the course does with them."""
+    """Which GPUs torch can use, and how the course will use them."""
     seen, error = len(found["gpus"]), found.get("gpu error", "").partition("\n")[0]
     warning = "".join(re.findall("CUDA.*", found.get("warnings", ""))[:1])
     what = f"{seen} ({', '.join(sorted(set(found['gpus'])))})"
@@ -170,23 +170,23 @@ def gpus(found: dict, listed: int) -> Finding:
     if on_cpu or not (seen or error or listed):
         why = "COURSE_DEVICE=cpu" if on_cpu else "none"
         return Finding("ok", "GPUs", f"{why}: every rank computes on the CPU, over gloo")
-    remedy = "look at nvidia-smi: is another program using it? COURSE_DEVICE=cpu does without it"
+    remedy = "run nvidia-smi: is another program using it? Set COURSE_DEVICE=cpu to do without"
     if re.search("too old|insufficient", error or warning):
-        remedy = f"install an NVIDIA driver for CUDA {found['cuda']}; until then COURSE_DEVICE=cpu"
+        remedy = f"install an NVIDIA driver for CUDA {found['cuda']}, or set COURSE_DEVICE=cpu"
     if error:
         return Finding("problem", "GPUs", f"{what}: {error}", remedy)
     if not seen:
         if not found["cuda"]:
-            warning, remedy = "it is built without CUDA", "install the torch from PyPI"
+            warning, remedy = "it was built without CUDA", "install the torch from PyPI"
         elif not warning and (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
             warning, remedy = f"CUDA_VISIBLE_DEVICES is {visible!r}", "unset that variable"
         what = f"{listed} in this machine, but torch sees none; {warning}".rstrip("; ")
         return Finding("note", "GPUs", what, remedy)
     if seen > 1 and "nccl" not in found["backends"]:
-        remedy = "install the torch from PyPI, which has it on Linux; until then COURSE_DEVICE=cpu"
+        remedy = "install the torch from PyPI, which has it on Linux, or set COURSE_DEVICE=cpu"
         return Finding("problem", "GPUs", f"{what}, but this torch has no NCCL", remedy)
     use = f"runs of up to {seen} ranks use NCCL" if seen > 1 else "runs of 2 ranks use the CPU"
-    return Finding("ok", "GPUs", f"{what}: {use}. ./run.sh test tests/gpu tests them")
+    return Finding("ok", "GPUs", f"{what}: {use}. To test them, ./run.sh test tests/gpu")
 
 
 def machine() -> Iterator[Finding]:
@@ -210,7 +210,7 @@ def cores(count: int, quota: float) -> Finding:
     found = f"{count}, shared by all ranks"
     if quota < count:
         found = f"{count} cores, but this container may use only {quota:g} cores' time"
-    remedy = "use 2 or more: otherwise labs are slow, and show no speed-up"
+    remedy = "use 2 or more: with fewer, labs are slow and show no speed-up"
     return judge("cores", found, (min(count, quota) < 2, "note", remedy))
 
 
@@ -218,7 +218,7 @@ def memory(total: float, available: float) -> Finding:
     """The notebook, its helper and every rank import torch, about 0.65 GB each."""
     found = f"{available / GIB:.1f} of {total / GIB:.1f} GiB free"
     more = "close other programs and kernels, or give the container more: labs need 2 GiB"
-    little, few = available < 2 * GIB, "run one notebook at a time, and few ranks"
+    little, few = available < 2 * GIB, "run one notebook at a time, with few ranks"
     return judge("memory", found, (little, "problem", more), (total < 6 * GIB, "note", few))
 
 
@@ -241,7 +241,7 @@ def shared_memory(free: int | None) -> Finding:
 
 
 def helpers() -> Iterator[Finding]:
-    """Helpers and ranks that outlived their notebook, or that a signal has stopped."""
+    """Find helpers and ranks that outlived their notebook, or that a signal has stopped."""
     import psutil
 
     busy = 0
@@ -274,7 +274,7 @@ def loopback() -> Finding:
 
 
 def names() -> Iterator[Finding]:
-    """Whether this machine's names lead to it, and quickly: plain torchrun looks them up."""
+    """Whether this machine's names resolve to it, and fast: plain torchrun looks them up."""
     own = (("host name", socket.gethostname(), "127.0.1.1"), ("localhost", "localhost", LOOPBACK))
     for what, name, address in own:
         start, ours, found = time.monotonic(), False, f"{name} has no address"
@@ -290,11 +290,11 @@ def names() -> Iterator[Finding]:
 
 
 def extras() -> Iterator[Finding]:
-    """What only some of the course uses: JupyterLab, and the data sets to download."""
+    """What only parts of the course use: JupyterLab, and downloaded data sets."""
     absent = not importlib.util.find_spec("jupyterlab")
-    found, remedy = "not installed" if absent else "installed", "demos run, notebooks need it"
+    found, remedy = "not installed" if absent else "installed", "notebooks need it, demos don't"
     yield judge("JupyterLab", found, (absent, "note", remedy))
     for name, folder in (("MNIST", "MNIST"), ("CIFAR-10", "cifar-10-batches-py")):
         absent = not (paths.data() / folder).is_dir()
         found = "not in data/" if absent else "in data/"
-        yield judge(name, found, (absent, "note", "labs use the digits, which are built in"))
+        yield judge(name, found, (absent, "note", "labs don't need it: the digits are built in"))

@@ -1,4 +1,4 @@
-"""How the course writes numbers: the same in notebooks, terminals and tables."""
+"""How the course writes numbers, in notebooks, terminals and tables alike."""
 
 import math
 from collections.abc import Mapping

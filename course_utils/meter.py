@@ -70,7 +70,7 @@ TCP_INFO_BYTES_RECEIVED = 128  # places in Linux's struct tcp_info (include/uapi
 TCP_INFO_NOT_SENT = 144
 TCP_INFO_BYTES_SENT = 200
 TCP_INFO_BYTES_RESENT = 208
-DRAIN = 1.0  # seconds that the kernel is given to send what was handed to it
+DRAIN = 1.0  # seconds that the kernel gets to send what it was given
 
 
 class Call(NamedTuple):
@@ -105,16 +105,16 @@ class Wire(NamedTuple):
 class Moved:
     """What one rank moved inside a `meter()` block.
 
-    A message counts with its own size. A collective counts with the bytes that each rank must move
-    at least, by the factors of nccl-tests (doc/PERFORMANCE.md): 2(N-1)/N S for an all-reduce,
+    A message counts with its own size. A collective counts with the fewest bytes that a rank must
+    move, by the factors of nccl-tests (doc/PERFORMANCE.md): 2(N-1)/N S for an all-reduce,
     (N-1)/N of all data for all-gather, reduce-scatter and all-to-all (of equal parts), and S for
-    broadcast and reduce along a chain of ranks. `wire` has what the back end really did.
+    broadcast and reduce along a chain of ranks. `wire` has what the back end really moved.
 
     Attributes:
         calls: in the order in which they began.
         wire: bytes on the wire, framing included. None if the kernel does not count them, or if
-            the default process group uses another back end than gloo for any device: under
-            "cpu:gloo,cuda:nccl" data on a GPU may bypass the TCP sockets.
+            the default process group uses another back end than gloo for some device: under
+            "cpu:gloo,cuda:nccl", data on a GPU may bypass the TCP sockets.
     """
 
     calls: list[Call] = field(default_factory=list)
@@ -194,13 +194,13 @@ class _Counting(TorchDispatchMode):
 
 
 def cost(name: str, size: int, world: int, place: int = 0) -> tuple[int, int]:
-    """Bytes that a rank sends and receives in a collective, at least.
+    """The fewest bytes that a rank sends and receives in a collective.
 
     Args:
         name: the collective, or send or recv.
         size: S, as in `Call.bytes`.
         world: N, the number of ranks.
-        place: how many ranks this one comes after the root, 0 for the root itself.
+        place: how many ranks after the root this one comes; 0 for the root itself.
 
     Source: nccl-tests, doc/PERFORMANCE.md; broadcast and reduce pass along a chain.
     """
@@ -283,7 +283,7 @@ def _named(operator: Any, arguments: tuple) -> dict[str, Any]:
 
 
 def _group(arguments: dict[str, Any]) -> dist.ProcessGroup:
-    """The group a call goes to: an operator has it boxed, or by its name."""
+    """The group of a call: operators pass it boxed, or by its name."""
     if "process_group" in arguments:
         return dist.ProcessGroup.unbox(arguments["process_group"])
     group = arguments["group_name"]

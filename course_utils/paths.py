@@ -10,8 +10,8 @@ NOTEBOOKS = ROOT / "notebooks"
 def home() -> Path:
     """The folder that holds `workers/` and the run folders.
 
-    `COURSE_HOME` if set; else the checkout; else, where the checkout is read-only, the user's
-    cache folder.
+    `COURSE_HOME` if it is set; otherwise the checkout, or the user's cache folder if the checkout
+    is read-only.
     """
     if chosen := os.environ.get("COURSE_HOME"):
         return Path(chosen).resolve()
@@ -22,19 +22,19 @@ def home() -> Path:
 
 
 def data() -> Path:
-    """The folder of downloaded data: `data/` of the checkout, unless it is bare and read-only."""
+    """The folder of downloaded data: `data/` of the checkout, unless it is empty and read-only."""
     ours = ROOT / "data"
-    filled = any(each.is_dir() for each in ours.glob("*"))
+    filled = any(path.is_dir() for path in ours.glob("*"))
     return ours if filled or os.access(ours, os.W_OK) else home() / "data"
 
 
 def workers() -> Path:
-    """The folder of the worker files, made when it is not there."""
+    """The folder of the worker files; made if it does not exist."""
     return _folder(home() / "workers")
 
 
 def runs() -> Path:
-    """The private folder that holds a folder for each run, made when it is not there."""
+    """The private folder that holds a folder for each run; made if it does not exist."""
     return _folder(home() / ".runs", mode=0o700)
 
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind, for the notebook to look into."""
+"""What a run leaves behind, for the notebook to examine."""
 
 import contextlib
 import json
@@ -13,9 +13,9 @@ class Rank:
 
     Attributes:
         index: its place among the ranks of this machine.
-        folder: the run's; it stays as long as this object does. The rank's own is `rank_N` in it.
-        exitcode: its exit status; minus the signal's number if a signal ended it, None if it was
-            ended from outside or is not known.
+        folder: the run's; it exists as long as this object does. The rank's own is `rank_N` in it.
+        exitcode: its exit status; minus the signal's number if a signal ended it; None if the
+            launcher ended it, or if it is unknown.
     """
 
     index: int
@@ -29,13 +29,13 @@ class Rank:
 
     @property
     def number(self) -> int:
-        """Its global rank: the index, if there is but one machine."""
+        """Its global rank: on a single machine, the index."""
         written = self._text("pid").split()
         return int(written[1]) if written else self.index
 
     @property
     def pid(self) -> int | None:
-        """Its process; None as long as that has not begun."""
+        """The pid of its process; None before it has started."""
         written = self._text("pid").split()
         return int(written[0]) if written else None
 
@@ -56,14 +56,14 @@ class Rank:
 
     @property
     def reports(self) -> list[dict[str, Any]]:
-        """What the rank gave to `report`, in order."""
+        """What the rank passed to `report`, in order."""
         return [event["data"] for event in self.events() if event["kind"] == "report"]
 
     def events(self) -> list[dict[str, Any]]:
-        """What the rank recorded: `{"kind", "at" (ns), "data"}`; a group, report, mark or end."""
+        """What the rank recorded: `{"kind", "at" (ns), "data"}`; group, report, mark or end."""
         events = []
         for line in self._text("events.jsonl").splitlines():
-            with contextlib.suppress(json.JSONDecodeError):  # a rank killed in mid-line
+            with contextlib.suppress(json.JSONDecodeError):  # a rank was killed while writing
                 events.append(json.loads(line))
         return events
 
@@ -83,10 +83,10 @@ class Run:
     """A run that has ended.
 
     Attributes:
-        name: how the notebook calls it.
-        command: the same run, for a terminal.
+        name: the notebook's name for it.
+        command: the command for the same run in a terminal.
         seconds: from the call to the last rank's end.
-        folder: the run's private folder, which stays as long as this object does.
+        folder: the run's private folder, which exists as long as this object does.
         ranks: its ranks on this machine, in order.
         verdict: why it failed; None if it did not.
     """
@@ -104,7 +104,7 @@ class Run:
 
     @property
     def ok(self) -> bool:
-        """Whether every rank ended well."""
+        """Whether every rank ended without an error."""
         return self.verdict is None
 
     @property
@@ -129,11 +129,11 @@ class Run:
             for event in rank.events()
             if event["kind"] == "mark"
         ]
-        origin = min((each["start"] for each in marks), default=0)
-        for each in marks:
-            each["start"] = (each["start"] - origin) / 1e9
-            each["end"] = (each["end"] - origin) / 1e9
-        return sorted(marks, key=lambda each: (each["rank"], each["start"]))
+        origin = min((mark["start"] for mark in marks), default=0)
+        for mark in marks:
+            mark["start"] = (mark["start"] - origin) / 1e9
+            mark["end"] = (mark["end"] - origin) / 1e9
+        return sorted(marks, key=lambda mark: (mark["rank"], mark["start"]))
 
     @property
     def place(self) -> str:

@@ -16,12 +16,12 @@ PACKAGES = {  # of Debian and Ubuntu, with the programs whose absence asks for t
 
 
 def main() -> None:
-    """Install what is missing; a sentence and status 2 if that is not possible."""
+    """Install what is missing; if that is not possible, say why and exit with status 2."""
     if missing := missing_packages():
         install_packages(missing)
     if not importlib.util.find_spec("deepspeed"):
         say("Installing requirements-deepspeed.txt...")
-        # Without isolation: its setup.py wants the torch that is here, and not one of its own.
+        # Without isolation: its setup.py must find the torch that is installed here.
         pip = [sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation"]
         run([*pip, "-r", "requirements-deepspeed.txt"])
 
@@ -41,8 +41,8 @@ def install_packages(packages: list[str]) -> None:
     names = " ".join(packages)
     if not shutil.which("apt-get") or os.geteuid() != 0:
         say(
-            f"run.sh: cannot install {names}: that takes Debian or Ubuntu, and root. Run the tests "
-            "without CI=true, and those that need these packages are skipped."
+            f"run.sh: cannot install {names}: that needs Debian or Ubuntu, and root. Run the tests "
+            "without CI=true to skip those that need these packages."
         )
         sys.exit(2)
     say(f"Installing {names}...")
@@ -52,10 +52,10 @@ def install_packages(packages: list[str]) -> None:
 
 
 def run(command: list[str]) -> None:
-    """Run a command in the course's folder; what it prints goes to stderr, its failure ends us."""
+    """Run a command in the course's folder, with its output on stderr; exit if it fails."""
     status = subprocess.call(command, cwd=ROOT, stdout=sys.stderr)
     if status:
-        say(f"run.sh: {command[0]} could not install that: mend what it said above.")
+        say(f"run.sh: {command[0]} failed: fix what it reports above, then try again.")
         sys.exit(1)
 
 

@@ -40,10 +40,10 @@ def launch():
 def no_rank_is_left():
     """After each test no rank that it started lives."""
     yield
-    ranks = [each for each in psutil.Process().children(recursive=True) if is_rank(each)]
+    ranks = [child for child in psutil.Process().children(recursive=True) if is_rank(child)]
     _, alive = psutil.wait_procs(ranks, timeout=5)
-    for each in alive:
-        each.kill()
+    for rank in alive:
+        rank.kill()
     assert not alive, f"still alive: {alive}"
 
 

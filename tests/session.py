@@ -26,17 +26,17 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Keep worker files and run folders of this session apart from the user's."""
+    """Keep this session's worker files and run folders apart from the user's."""
     config.course_home = tempfile.mkdtemp(prefix="course-")
     os.environ["COURSE_HOME"] = config.course_home
     temporary = os.path.join(config.course_home, "tmp")
     os.mkdir(temporary)
     os.environ["TMPDIR"] = tempfile.tempdir = temporary  # others' files are not counted there
-    # As on a student's machine: what a container sets would hide what fails there.
+    # As on a student's machine: a container's settings would hide failures that happen there.
     os.environ.pop("PYTHONUNBUFFERED", None)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
-    # Tests send signals, and what started them may have these ignored, as nohup does, or `&`.
+    # Tests send signals, which the process that started them may ignore, as nohup and `&` do.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 

@@ -17,18 +17,18 @@ from course_utils.worker import init, report
 init()
 torch.set_num_threads(1)
 training = {method: steps(method) for method in METHODS}
-for each in training.values():
-    next(each)  # gives every rank the same start
+for run in training.values():
+    next(run)  # gives every rank the same start
 for turn in range(1 + int(sys.argv[1])):
-    for method, each in training.items():
+    for method, run in training.items():
         dist.barrier()
         start = time.perf_counter()
-        list(islice(each, EVERY))
+        list(islice(run, EVERY))
         took = torch.tensor((time.perf_counter() - start) / EVERY)
         dist.all_reduce(took, dist.ReduceOp.MAX)
         if turn:  # the first round warms up
             report(step=turn, method=method, seconds=took.item())
-for method, each in training.items():
+for method, run in training.items():
     with meter() as moved:
-        list(islice(each, EVERY))
+        list(islice(run, EVERY))
     report(step=0, method=method, sent=moved.sent / EVERY)

@@ -1,4 +1,4 @@
-"""The data the course trains on; what is embedded needs no download."""
+"""The data that the course trains on; the digits and the text need no download."""
 
 import hashlib
 import sysconfig
@@ -21,7 +21,7 @@ __all__ = ["Corpus", "DataError", "Digits", "Images", "digits", "images", "stdli
 
 DIGITS = Path(__file__).with_name("digits.npz")
 TEST_SHARE = 10  # one file in ten is for testing
-# Generated tables and test suites: large, and not what people write.
+# Generated tables and test suites: large, and not written by people.
 LEFT_OUT = ("test", "tests", "idlelib", "lib2to3", "site-packages", "encodings", "pydoc_data")
 IMAGES = ("digits", "mnist", "cifar10")
 GREY = (0.299, 0.587, 0.114)  # how bright red, green and blue look: ITU-R BT.601, 2.5.1
@@ -53,8 +53,8 @@ class Corpus:
 def stdlib_text() -> Corpus:
     """The sources of Python's own standard library: real text that every machine has.
 
-    A file's part is decided by a hash of its name, so it never changes sides. The text depends on
-    the version of Python.
+    A hash of its name puts each file into the training or the test part, always the same one. The
+    text depends on the version of Python.
     """
     folder = Path(sysconfig.get_path("stdlib"))
     parts: dict[bool, list[str]] = {True: [], False: []}
@@ -110,7 +110,7 @@ class Images(Dataset):
         white: the value of `pixels` that becomes 1.
         classes: the name of each label.
         size: S; the images are resized bilinearly (smoothed before they are made smaller).
-        channels: C; grey is repeated to make three, three are weighted to make grey.
+        channels: C; grey is repeated to get three, and three are averaged by weight to get grey.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ def images(
     root: str | Path | None = None,
     download: bool = True,
 ) -> tuple[Images, Images]:
-    """The training and the test part of a data set of small images.
+    """The training part and the test part of a data set of small images.
 
     Args:
         name: `digits` (embedded, 1437 + 360), `mnist` (60,000 + 10,000) or `cifar10` (50,000 +
@@ -164,11 +164,11 @@ def images(
         DataError: the set is missing or damaged, and was not downloaded.
     """
     if name not in IMAGES:
-        raise ValueError(f"there are no images {name!r}: choose one of {', '.join(IMAGES)}")
+        raise ValueError(f"there is no data set {name!r}: choose one of {', '.join(IMAGES)}")
     if size < 1 or channels not in (1, 3):
         raise ValueError(
-            f"there are no images of size {size} with {channels} channels: choose a size of 1 or "
-            "more and 1 or 3 channels"
+            f"images cannot have size {size} with {channels} channels: choose a size of 1 or "
+            "more, and 1 or 3 channels"
         )
     if name == "digits":
         own, names = digits(), [str(digit) for digit in range(10)]

@@ -1,4 +1,4 @@
-"""Data sets that torchvision downloads: fetched once, and in place only when they are complete."""
+"""Data sets that torchvision downloads, once; they are put in place only when complete."""
 
 import shutil
 import socket
@@ -32,9 +32,9 @@ def load(name: str, folder: Path, download: bool) -> list[Any]:
     from torchvision import datasets  # slow to import, and the digits do not need it
 
     kind = {"mnist": datasets.MNIST, "cifar10": datasets.CIFAR10}[name]
-    with suppress(Exception):  # each format reports damage in its own way
+    with suppress(Exception):  # each format reports damage differently
         return _read(kind, folder)
-    remedy = 'or use images("digits"), which are built in (--data digits in a script)'
+    remedy = 'or use images("digits"), which need no download (--data digits in a script)'
     if not download:
         raise DataError(
             f"{kind.__name__} in {folder} is missing or damaged: "
@@ -46,7 +46,7 @@ def load(name: str, folder: Path, download: bool) -> list[Any]:
             with suppress(Exception):  # another process fetched it while we waited
                 return _read(kind, folder)
             return _fetch(kind, folder)
-    except Exception as error:  # whatever went wrong on the way, the caller needs one sentence
+    except Exception as error:  # whatever went wrong, the caller gets one sentence
         reason = str(error).strip().rpartition("\n")[2].rstrip(".:") or type(error).__name__
         raise DataError(
             f"{kind.__name__} was not downloaded to {folder} ({reason}): "
@@ -60,10 +60,10 @@ def _read(kind: Any, folder: Path) -> list[Any]:
 
 
 def _fetch(kind: Any, folder: Path) -> list[Any]:
-    """Download into a folder beside the others, and move what can be read to its place."""
+    """Download into a temporary folder, and move the data set into place if it can be read."""
     name = getattr(kind, "base_folder", kind.__name__)  # of the folder that torchvision makes
     partial = folder / f".{name}.partial"
-    shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
+    shutil.rmtree(partial, ignore_errors=True)  # left by a process that was killed
     try:
         kind(str(partial), download=True)
         parts = _read(kind, partial)

@@ -1,4 +1,4 @@
-"""The calls of torch.distributed that each rank noted down, and lines of the student's code."""
+"""The calls of torch.distributed that each rank logged, and lines of the student's code."""
 
 import math
 import re
@@ -20,7 +20,7 @@ class Place:
         return f"workers/{Path(self.file).name}, line {self.line}"
 
     def excerpt(self) -> list[str]:
-        """The line between its neighbours, numbered."""
+        """The line and its two neighbours, numbered."""
         try:
             source = Path(self.file).read_text(errors="replace").splitlines()
         except OSError:
@@ -39,7 +39,7 @@ class Call:
     shape: str  # with the dtype, as `[3] torch.float32`; '' where the ranks' may differ
     peer: str  # the other rank of a message, as `rank 1`, or 'any rank'; '' for a collective
     place: Place | None  # the student's line
-    state: str  # `.` until the function comes back, then `=`, or `!` if it raised
+    state: str  # `.` until the function returns, then `=`; `!` if it raised
 
     def __str__(self) -> str:
         if self.peer:
@@ -53,18 +53,18 @@ class Call:
 
     @property
     def sends(self) -> bool:
-        """Whether it is the sender's side of a message."""
+        """Whether this is the sending side of a message."""
         return self.name.endswith("send")
 
     @property
     def peer_number(self) -> int:
-        """The other rank of a message; -1 for a collective, and where it is left open."""
+        """The other rank of a message; -1 for a collective, or if any rank will do."""
         number = self.peer.removeprefix("rank ")
         return int(number) if number.isdigit() else -1
 
     @property
     def returned(self) -> bool:
-        """Whether the function came back."""
+        """Whether the function returned or raised."""
         return self.state != "."
 
     @property
@@ -80,7 +80,7 @@ class Call:
 
 
 def noted_calls(rank: Rank) -> list[Call]:
-    """The last calls of a rank, as worker/calls.py noted them, oldest first."""
+    """The last calls of a rank, as worker/calls.py logged them, oldest first."""
     lines = [line.split("\t") for line in _lines(rank)]
     found = []
     for fields in sorted((f for f in lines if len(f) == 9), key=lambda fields: int(fields[1])):
@@ -92,7 +92,7 @@ def noted_calls(rank: Rank) -> list[Call]:
 
 
 def doing(rank: Rank) -> str:
-    """What the rank said last that it does, as `F3, on stage 1`; '' if it said nothing."""
+    """The rank's last comment on what it is doing, as `F3, on stage 1`; '' if it made none."""
     return next((line[2:] for line in _lines(rank) if line[:1] == "#"), "")
 
 

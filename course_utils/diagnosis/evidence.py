@@ -1,4 +1,4 @@
-"""What is known of each rank when a run has failed."""
+"""What is known about each rank when a run has failed."""
 
 import re
 import signal
@@ -9,7 +9,7 @@ from typing import Any
 from course_utils.diagnosis.calls import Call, Place, doing, is_students, noted_calls
 from course_utils.runs import Rank, Run
 
-# What a rank says when another is gone: a consequence, never the cause.
+# What a rank says when another rank is gone: a consequence, never the cause.
 CONSEQUENCE = re.compile(
     r"closed by (remote )?peer|reset by peer|broken pipe|connect\w* (refused|failed)"
     r"|remote process exited|failed to recv|store.*(timeout|closed)",
@@ -24,11 +24,11 @@ class Error:
     at: int  # when, in nanoseconds on the machine's clock
     text: str  # its type and message
     message: str
-    place: Place | None  # the innermost line of the student's code on its way
+    place: Place | None  # the innermost line of the student's code in its traceback
 
     @property
     def kind(self) -> str:
-        """Its text without what differs from rank to rank."""
+        """Its text, without the parts that differ from rank to rank."""
         return re.sub(r"\brank \d+(: *[\d ]+)?", "rank", self.text)
 
     @property
@@ -39,52 +39,52 @@ class Error:
 
 @dataclass(frozen=True)
 class Witness:
-    """What is known of one rank."""
+    """What is known about one rank."""
 
     number: int
     exitcode: int | None  # how its process ended by itself; None if it was ended from outside
     how: str | None  # "finished", "exited" or "raised", as it recorded itself; None if it could not
     error: Error | None  # the exception that ended it, or a thread of it
     exit: Error | None  # the SystemExit that ended it
-    began: bool  # whether it came as far as its script
+    began: bool  # whether it got as far as its script
     calls: tuple[Call, ...]  # its last ones, oldest first
-    doing: str  # what it said last that it does; '' if it said nothing
+    doing: str  # its last comment on what it is doing; '' if there is none
     stack: Place | None  # the innermost line of the student's code when the run was stopped
     stopped: bool  # whether a signal had stopped it, as SIGSTOP does
     gone: bool  # whether it had ended before the run was stopped, without a record of how
 
     @property
     def last_call(self) -> Call | None:
-        """The call it had begun last, or None."""
+        """The call that it began last, or None."""
         return self.calls[-1] if self.calls else None
 
     @property
     def waits_in(self) -> Call | None:
-        """The call it had begun and that had not come back, or None."""
+        """The call that it began and that has not returned, or None."""
         return self.last_call if self.last_call and not self.last_call.returned else None
 
     @property
     def place(self) -> Place | None:
-        """Where it was: when another's end ended it, or when the run was stopped."""
+        """Where it was when another rank's end or the launcher stopped it."""
         if self.error:
             return self.error.place
         if self.waits_in and self.waits_in.place:
             return self.waits_in.place
-        return self.stack or (self.last_call.place if self._thrown_out else None)
+        return self.stack or (self.last_call.place if self._call_raised else None)
 
     @property
     def was_waiting(self) -> bool:
-        """Whether it waited for other ranks, as far as it could record that."""
-        return bool(self.error or self.waits_in or self._thrown_out)
+        """Whether it was waiting for other ranks, as far as it could record that."""
+        return bool(self.error or self.waits_in or self._call_raised)
 
     @property
-    def _thrown_out(self) -> bool:
-        """Whether its last call raised, and it was ended before it could record that."""
+    def _call_raised(self) -> bool:
+        """Whether its last call raised, and the process ended before it could record that."""
         return bool(self.last_call and self.last_call.state == "!" and not self.how)
 
     @property
     def went_well(self) -> bool:
-        """Whether it came to an end of its own, and a good one."""
+        """Whether it ended by itself and without an error."""
         return self.how == "finished" or (self.exitcode == 0 and not self.left)
 
     @property
@@ -96,7 +96,7 @@ class Witness:
 
 
 class Evidence:
-    """What is known of a run that has ended.
+    """What is known about a run that has ended.
 
     Args:
         run: the run, with the exit codes of its ranks.
@@ -112,7 +112,7 @@ class Evidence:
         self.over = outcome.get("over")
         self.launcher_error = outcome.get("error") or outcome.get("stopped")
         self.ranks = [
-            _witness(each, each.index in stopped, each.index in gone) for each in run.ranks
+            _witness(rank, rank.index in stopped, rank.index in gone) for rank in run.ranks
         ]
 
     @cached_property
@@ -134,23 +134,23 @@ class Evidence:
 
     @property
     def culprits(self) -> list[Witness]:
-        """The ranks whose bad end is the cause; none where gloo aborted at the end of one.
+        """The ranks whose bad end is the cause; none if gloo only aborted after the script.
 
-        That happens when a rank has finished and closes the connections others wait on.
+        That happens when a rank closes connections on which other ranks still wait.
         """
         only_aborted = all(rank.how == "finished" for rank in self.ended_badly)
         return [] if self.left_waiting and only_aborted else self.ended_badly
 
     @property
     def left_waiting(self) -> list[Witness]:
-        """Those of them that waited for other ranks."""
+        """The ranks among `cut_short` that were waiting for other ranks."""
         return [rank for rank in self.cut_short if rank.was_waiting]
 
     @cached_property
     def differing(self) -> list[tuple[Witness, Call]]:
-        """The first collective that the ranks did not call alike: each rank's call of that number.
+        """Each rank's call of the first collective on which the ranks disagree.
 
-        Empty if all that is still noted agrees.
+        Empty if the ranks agree on every call in the log.
         """
         noted = [
             {(call.group, call.number): call for call in rank.calls if call.is_collective}

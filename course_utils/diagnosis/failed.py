@@ -31,13 +31,13 @@ HINTS = {
     r"EOFError|EOF when reading": "A rank has no terminal to read from: pass what it needs as "
     "an argument.",
     r"can't allocate memory|MemoryError|out of memory": "There is not enough memory: try a "
-    "smaller batch or model, or fewer ranks.",
-    r"No module named": "Is it installed, or is it a worker file whose cell was not run?",
+    "smaller batch, a smaller model or fewer ranks.",
+    r"No module named": "Is it installed? If it is a worker file, has its cell been run?",
 }
 SIGNALS = {
-    signal.SIGKILL: "Somebody killed it, or the system did because memory ran out.",
+    signal.SIGKILL: "Someone killed it, or the system did because memory ran out.",
     signal.SIGSEGV: "Native code crashed; its stack is in the log.",
-    signal.SIGABRT: "Native code gave up. With gloo: do all ranks pass tensors of the same size?",
+    signal.SIGABRT: "Native code aborted. With gloo: do all ranks pass tensors of the same size?",
 }
 
 
@@ -50,11 +50,11 @@ def called_differently(evidence: Evidence) -> Verdict | None:
     groups = defaultdict(list)
     for rank, call in unlike:
         groups[call.name, call.shape, call.place].append((rank, call))
-    # The odd one out first; where all are equal in number, not the group of rank 0.
+    # The smallest group is the odd one out; of groups of equal size, not the one with rank 0.
     by_size = sorted(groups.values(), key=lambda group: (len(group), -group[0][0].number))
     same_name = len({call.name for _, call in unlike}) == 1
-    what = "tensors that differ" if same_name else "different functions"
-    lines = [f"the ranks called collective #{unlike[0][1].number} with {what}"]
+    what = "with tensors that differ" if same_name else "as different functions"
+    lines = [f"the ranks called collective #{unlike[0][1].number} {what}"]
     for group in by_size:
         call = group[0][1]
         shape = f" of {call.shape}" if call.shape else ""
@@ -70,7 +70,7 @@ def raised(evidence: Evidence) -> Verdict | None:
 
 
 def _first_error(evidence: Evidence, raised: list[Witness]) -> Verdict:
-    """The first of the ranks that raised, its line, and who raised the same or something else."""
+    """The rank that raised first, its line, and the ranks that raised the same or another error."""
     first = min(raised, key=lambda rank: rank.error.at).error
     same = [rank for rank in raised if rank.error.kind == first.kind]
     error, place = same[0].error, same[0].error.place
@@ -83,14 +83,14 @@ def _first_error(evidence: Evidence, raised: list[Witness]) -> Verdict:
             lines.append(f"  After that rank {rank.number} raised {rank.error.text}{at}")
     lines += [f"  {hint}" for pattern, hint in HINTS.items() if re.search(pattern, first.text)]
     if len(raised) < len(evidence.ranks):
-        lines.append("  The other ranks were ended because of it.")
+        lines.append("  The other ranks were stopped because of this.")
     whose = "Its full traceback" if len(same) == 1 else f"The traceback of rank {same[0].number}"
     lines.append(f"  {whose}: {log_of(evidence, same[0])}")
     return verdict("raised", lines, same[0], place)
 
 
 def no_such_rank(evidence: Evidence) -> Verdict | None:
-    """A rank named another that does not exist: gloo then crashes, or waits forever."""
+    """A rank named a rank that does not exist: gloo then crashes, or waits forever."""
     calls = [(rank, call) for rank in evidence.ranks for call in rank.calls]
     beyond = [(rank, call) for rank, call in calls if call.peer_number >= evidence.world_size]
     if not beyond or all(rank.went_well for rank in evidence.ranks):
@@ -101,7 +101,7 @@ def no_such_rank(evidence: Evidence) -> Verdict | None:
         *excerpt(call.place),
         f"  The last rank is {evidence.world_size - 1}. gloo does not check this number: it "
         "crashes, or waits forever.",
-        "  Is a `% world_size` missing, or should this rank leave the message out?",
+        "  Is a `% world_size` missing, or should this rank not send or receive here?",
     ]
     return verdict("killed" if evidence.ended_badly else "hung", lines, rank, call.place)
 
@@ -144,10 +144,10 @@ def left_by_os_exit(evidence: Evidence) -> Verdict | None:
     if not left:
         return None
     code, call = left[0].exitcode, left[0].last_call
-    lines = [f"{names(left)} left by `os._exit`, before the end of the script"]
+    lines = [f"{names(left)} called `os._exit` before the end of the script"]
     lines += [f"  The exit status was {code}."] if code else []
     lines += [f"  The last call was {call.at}."] if call else []
-    lines.append("  os._exit ends the process at once, and tells the other ranks nothing.")
+    lines.append("  os._exit ends the process at once, without a word to the other ranks.")
     return _ended("exited", lines, evidence, left[0], call and call.place)
 
 
@@ -167,7 +167,7 @@ def exited(evidence: Evidence) -> Verdict | None:
 def _ended(
     kind: str, lines: list[str], evidence: Evidence, blamed: Witness, place: Place | None
 ) -> Verdict:
-    """The verdict on a rank that ended without an exception, with those that it left alone."""
+    """The verdict on a rank that ended without an exception, and the ranks it left waiting."""
     log = f"  Its last output: {log_of(evidence, blamed)}"
     return verdict(kind, [*lines, *who_waited(evidence.cut_short), log], blamed, place)
 
@@ -179,12 +179,12 @@ def lost_connection(evidence: Evidence) -> Verdict | None:
 
 
 def not_run(evidence: Evidence) -> Verdict | None:
-    """Torchrun itself failed: the exception first, for a page may show no more; then the rest."""
+    """Torchrun itself failed: the exception first, since a page may cut the rest; then the rest."""
     if not evidence.launcher_error:
         return None
     error = evidence.launcher_error.strip()
     last_traceback = error.rpartition("Traceback (most recent call last):\n")[2]
-    exception = re.search(r"^\S.*", last_traceback, re.MULTILINE)[0]  # all before it is indented
+    exception = re.search(r"^\S.*", last_traceback, re.MULTILINE)[0]  # what precedes is indented
     rest = "" if exception == error else "\n" + textwrap.indent(error, "  ")
     return Verdict("launcher", f"torchrun could not run the script: {exception}{rest}")
 

@@ -32,13 +32,13 @@ class Verdict:
 
 
 def verdict(kind: str, lines: list[str], blamed: Witness | None, place: Place | None) -> Verdict:
-    """The verdict with these lines, which blames a rank and a place where there is one."""
+    """The verdict with these lines; it blames a rank and a place, if they are known."""
     file, line = (place.file, place.line) if place else (None, None)
     return Verdict(kind, "\n".join(lines), blamed.number if blamed else None, file, line)
 
 
 def excerpt(place: Place | None) -> list[str]:
-    """The line there between its neighbours."""
+    """The line there and its two neighbours."""
     return place.excerpt() if place else []
 
 
@@ -54,7 +54,7 @@ def names(ranks: list[Witness]) -> str:
 
 
 def who_waited(ranks: list[Witness]) -> list[str]:
-    """Where each of the ranks was that another's end left alone."""
+    """Where each rank was when the end of another rank cut it short."""
     return [
         f"  rank {rank.number} was {'still waiting ' * rank.was_waiting}at {rank.place}"
         for rank in ranks

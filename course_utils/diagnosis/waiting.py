@@ -9,7 +9,7 @@ from course_utils.diagnosis.verdict import Verdict, excerpt, names, quoted, verd
 
 
 def left_early(evidence: Evidence) -> Verdict | None:
-    """Some ranks came to their end while others waited for them."""
+    """Some ranks ended while others waited for them."""
     early = [rank for rank in evidence.ranks if rank.went_well]
     others = [rank for rank in evidence.ranks if not rank.went_well]
     if evidence.over:
@@ -34,7 +34,7 @@ def left_early(evidence: Evidence) -> Verdict | None:
 
 
 def hung(evidence: Evidence) -> Verdict | None:
-    """The launcher stopped the run: who waits where, and for whom."""
+    """The launcher stopped the run: which rank waits where, and for which other rank."""
     if not evidence.over:
         return None
     waiting = [rank for rank in evidence.ranks if rank.waits_in and not rank.how]
@@ -56,7 +56,7 @@ def hung(evidence: Evidence) -> Verdict | None:
         lines.append(f"  {names(late)} never got to where the others are waiting.")
     elif len({(r.waits_in.name, r.waits_in.number, r.waits_in.peer) for r in waiting}) > 1:
         blamed = _odd_one_out(waiting)
-        lines.append("  They do not wait for the same call, so none of them can return.")
+        lines.append("  They are waiting in different calls, so none of these can return.")
     elif absent:
         blamed = absent[0]
         if waiting:
@@ -68,7 +68,7 @@ def hung(evidence: Evidence) -> Verdict | None:
 
 
 def _ask_for_work(sender: Witness, call: Call) -> list[str]:
-    """What to ask when the message of an `isend` has not arrived."""
+    """What to ask if the message of an `isend` has not arrived."""
     return [
         f"  rank {sender.number} called {call.at}, and its message has not arrived.",
         "  Was the work of every isend kept, and waited for? work = dist.isend(...), then "
@@ -86,7 +86,7 @@ def _where(rank: Witness) -> str:
         return f"{task} was stopped by a signal (SIGSTOP){at}"
     if rank.waits_in:
         return f"{task} waits in {rank.waits_in.at}"
-    return f"{task} is at {rank.stack}" if rank.stack else " has not come to a line of the script"
+    return f"{task} is at {rank.stack}" if rank.stack else " has not reached the script yet"
 
 
 def _cycle(waiting: list[Witness]) -> list[Witness]:
@@ -102,7 +102,7 @@ def _cycle(waiting: list[Witness]) -> list[Witness]:
 
 
 def _odd_one_out(waiting: list[Witness]) -> Witness:
-    """The rank whose call the fewest others wait in; of several the one that is furthest behind."""
+    """The rank in whose call the fewest ranks wait; of several, the one that is furthest behind."""
     groups = defaultdict(list)
     for rank in waiting:
         groups[rank.waits_in.name, rank.waits_in.number].append(rank)
@@ -110,7 +110,7 @@ def _odd_one_out(waiting: list[Witness]) -> Witness:
 
 
 def _dropped_message(ranks: list[Witness]) -> tuple[Witness, Call] | None:
-    """The rank that began to send a message for which another still waits, and its `isend`."""
+    """The rank whose message another rank still waits for, and its `isend`."""
     for receiver, sender in itertools.permutations(ranks, 2):
         call = receiver.waits_in
         if not call or call.sends or call.peer_number != sender.number:

@@ -1,4 +1,4 @@
-"""Cards for a page: what went wrong, where in the script, and the last words of each rank."""
+"""Cards for a page: what went wrong, where in the script, and each rank's last lines."""
 
 import html
 import signal
@@ -65,7 +65,7 @@ def _rank(rank: Rank) -> str:
         f'<span class="course-rank" style="--rank:{palette.colour(rank.number)}">'
         f"rank {rank.number}</span> {_end(rank.exitcode)}"
     )
-    return f"<details><summary>{label}</summary>{parts or 'It wrote nothing.'}</details>"
+    return f"<details><summary>{label}</summary>{parts or 'It printed nothing.'}</details>"
 
 
 def _last(log: str) -> str:
@@ -75,7 +75,7 @@ def _last(log: str) -> str:
 def _end(exitcode: int | None) -> str:
     """How a rank ended, in words."""
     if exitcode is None:
-        return "ended from outside"
+        return "stopped from outside"
     if exitcode < 0:
         return f"ended by signal {-exitcode} ({signal.strsignal(-exitcode)})"
     return f"exit status {exitcode}"

@@ -1,6 +1,6 @@
-"""The terminal, through rich: its colours, and what is said there besides a run's own lines.
+"""The terminal, through rich: its colours, and what is printed there besides a run's own lines.
 
-Rich is imported at the first use: notebooks never need it, and the doctor also runs without it.
+Rich is imported at first use: notebooks never need it, and the doctor also runs without it.
 """
 
 import os
@@ -32,7 +32,7 @@ def open_console() -> "Console":
 
 
 def _raise_again() -> NoReturn:
-    """Leave a closed pipe to the caller, who has ranks to end; rich would exit."""
+    """Leave a closed pipe to the caller, which still has to end the ranks; rich would just exit."""
     raise
 
 
@@ -49,7 +49,7 @@ def say(text: str, style: str = "", end: str = "\n") -> None:
 def show_failure(run: Run) -> None:
     """Print why a run failed: a panel on a terminal, plain text elsewhere.
 
-    The verdict names logs as a notebook finds them. A terminal needs their paths.
+    The verdict names logs by expressions for a notebook. In a terminal, paths replace them.
     """
     console = open_console()
     logs = re.compile(rf'{run.name}\.dir / "([^"]*)"')

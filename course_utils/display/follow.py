@@ -1,4 +1,4 @@
-"""Follows what the ranks of a living run write: their logs and their events."""
+"""Follows what the ranks of a running launch write: their logs and events."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import Any
 class Tail:
     """Reads what was added to a log since the last call."""
 
-    AT_ONCE = 4_000_000  # bytes of one look
+    AT_ONCE = 4_000_000  # bytes that are read at a time
     LONGEST = 100_000  # bytes of an unfinished line that are kept
 
     def __init__(self, path: Path):
@@ -49,5 +49,5 @@ class Events(Tail):
     def new(self) -> Iterator[dict[str, Any]]:
         """The events recorded since the last call."""
         for line in self.lines():
-            with suppress(json.JSONDecodeError):  # two processes of a rank that report at once
+            with suppress(json.JSONDecodeError):  # two processes of a rank reported at once
                 yield json.loads(line)

@@ -1,4 +1,4 @@
-"""The lanes of a living run: a rank's last lines each, what it does, and how far the run is."""
+"""The lanes of a running launch: each rank's last lines and state, and the progress of the run."""
 
 import html
 import time
@@ -14,14 +14,14 @@ from course_utils.display.follow import Events, Tail
 from course_utils.runs import Rank
 
 MARKS = {"starting": "○", "running": "▶", "waiting": "‖", "done": "✓", "failed": "✗"}
-FEW = 4  # ranks that share the width of a page; more stand in rows of equal lanes
+FEW = 4  # ranks that share the width of a page; more are shown in rows of equal lanes
 CURVE = 300, 60  # width and height in pixels
-POINTS = 150  # of a curve that are drawn
-LONG = 2  # seconds a rank has waited before it is said for how long
+POINTS = 150  # drawn of a curve, at most
+LONG = 2  # seconds of waiting after which the lane shows how long the rank has waited
 
 
 class Lane:
-    """What one rank of a living run has said so far, and what it does.
+    """What one rank of a running launch has printed so far, and what it is doing.
 
     Attributes:
         state: starting, running, waiting, done or failed.
@@ -49,7 +49,7 @@ class Lane:
         return self._rank.number
 
     def look(self) -> None:
-        """Take in what the rank has written since the last look."""
+        """Read what the rank has written since the last look."""
         alive = self._rank.pid is None or psutil.pid_exists(self._rank.pid)
         self.lines.extend(map(text.shown, self._stdout.lines()[-self.lines.maxlen :]))
         for event in self._events.new():
@@ -72,7 +72,7 @@ class Lane:
             return "failed", f"exit status {self._end['status']}"
         if self._end:
             return "done", "done"
-        if not alive:  # and it had no time to say why
+        if not alive:  # and could not say why
             return "failed", "ended"
         if not (self._rank.dir / "calls.txt").exists():
             return "starting", "starting"
@@ -82,7 +82,7 @@ class Lane:
         return "running", "running"
 
     def _waits_in(self) -> Call | None:
-        """The call the rank was in at the last look too: one that comes and goes is no waiting."""
+        """The call that the rank was also in at the last look: a short call is no waiting."""
         calls = noted_calls(self._rank)
         call = calls[-1] if calls and not calls[-1].returned else None
         if call != self._call:
@@ -92,15 +92,15 @@ class Lane:
 
 
 def lines_for(ranks: int) -> int:
-    """How many lines of each rank are shown: the more ranks, the fewer."""
+    """How many lines of each rank are shown: fewer if there are many ranks."""
     return 6 if ranks <= FEW else 3 if ranks <= 2 * FEW else 1
 
 
 def draw(lanes: list[Lane], seconds: float) -> str:
-    """The lanes as HTML of a height that does not change while the run lives.
+    """The lanes as HTML, whose height does not change during the run.
 
     Args:
-        lanes: one a rank.
+        lanes: one per rank.
         seconds: since the run began.
     """
     few = " course-few" if len(lanes) <= FEW else ""
@@ -123,7 +123,7 @@ def _lane(lane: Lane) -> str:
 
 
 def _progress(lanes: list[Lane], seconds: float) -> str:
-    """The bar of the first rank that says how far it is, and the time."""
+    """The progress bar of the first rank that reports its progress, and the time."""
     report = next((lane.report for lane in lanes if lane.report), None)
     percent = 100 * text.share_done(report) if report else 0
     caption = html.escape(text.progress(report)) if report else ""
@@ -135,7 +135,7 @@ def _progress(lanes: list[Lane], seconds: float) -> str:
 
 
 def _curve(lanes: list[Lane]) -> str:
-    """The losses over the reports, in the ranks' colours; '' as long as no rank has two."""
+    """The losses over the reports, in the ranks' colours; '' until a rank has reported two."""
     curves = {lane.number: lane.losses for lane in lanes if len(lane.losses) > 1}
     if not curves:
         return ""

@@ -1,7 +1,7 @@
 """The page of a notebook: is somebody watching it, and what do they see?
 
-Outputs that change, and cards, are for a page that is open in front of a student. Programs that
-execute a notebook to save or compare it (nbclient, nbval, papermill) get plain text alone.
+Cards and outputs that change are for a page that a student has open. Programs that execute a
+notebook to save or compare it (nbclient, nbval, papermill) get only plain text.
 """
 
 import sys
@@ -17,10 +17,10 @@ def in_notebook() -> bool:
 
 
 def watched() -> bool:
-    """Whether the running cell is one of an open page, which shows outputs as they change.
+    """Whether the running cell belongs to an open page, which shows outputs as they change.
 
-    JupyterLab, Notebook and VS Code name the cell in each request to the kernel; programs that
-    execute a notebook without a page do not.
+    JupyterLab, Notebook and VS Code send the cell's id with each request to the kernel; programs
+    that execute a notebook without a page do not.
     """
     return in_notebook() and "cellId" in _shell().get_parent().get("metadata", {})
 

@@ -1,4 +1,4 @@
-"""A run in a terminal: labelled lines as they come, and below them how far the ranks are."""
+"""A run in a terminal: labelled lines as they come, and a progress bar below them."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ class Terminal(Screen):
     """`[rank 1] line` for each line as it comes; colours and a progress bar on a real terminal."""
 
     def __init__(self, run: Run, notice: str):
-        # With its rank and not the rank's number, which is not known before the rank has started.
+        # Keep the Rank, not its number: the number is unknown before the rank has started.
         self._stderr = [(rank, Stderr(rank.dir / "stderr.log")) for rank in run.ranks]
         stdout = [(rank, Tail(rank.dir / "stdout.log")) for rank in run.ranks]
         self._logs = [*stdout, *self._stderr]
@@ -41,7 +41,7 @@ class Terminal(Screen):
         self._print([Segment(line + "\n") for line in (run.command, notice) if line])
 
     def update(self, final: bool = False) -> None:
-        """Print what the ranks have said since, and redraw the bar if rank 0 got further."""
+        """Print what the ranks have printed since the last call, and redraw the bar."""
         self._print([*self._news(), *self._said(final)])
         if self._progress.live.is_started:
             self._progress.refresh()
@@ -52,10 +52,10 @@ class Terminal(Screen):
         self._print([part for rank, log in self._stderr for part in _traceback(rank, log)])
 
     def close(self, run: Run) -> None:
-        """Print the rest, the results and how it went; of tracebacks only the blamed rank's."""
+        """Print the rest, the results and the outcome; of tracebacks only the blamed rank's."""
         self.update(final=True)
         if run.verdict:
-            blamed = [each for each in self._stderr if each[0].number == run.verdict.rank]
+            blamed = [(rank, log) for rank, log in self._stderr if rank.number == run.verdict.rank]
             self._stderr = blamed or self._stderr
         self.fold()
         for rank in run.ranks:
@@ -63,7 +63,7 @@ class Terminal(Screen):
         self._print([Segment(text.headline(run) + "\n")])
 
     def _news(self) -> Iterator[Segment]:
-        """Move the bar to rank 0's last report, and say once where the ranks have met."""
+        """Move the bar to rank 0's last report; say once which back end and device they use."""
         for event in self._events.new():
             data = event["data"]
             if event["kind"] == "group" and not self._joined:
@@ -81,7 +81,7 @@ class Terminal(Screen):
                 yield from _line(rank.number, line)
 
     def _print(self, segments: list[Segment]) -> None:
-        """Print segments as they are: rich would wrap text, and take time to."""
+        """Print segments as they are: for text, rich would take time to wrap it."""
         if segments:
             self._console.print(Segments(segments))
 

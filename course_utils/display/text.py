@@ -1,4 +1,4 @@
-"""A run that has ended, as one plain block of text that is the same every time."""
+"""A run that has ended, as a block of plain text that is the same every time."""
 
 import math
 from typing import Any
@@ -11,7 +11,7 @@ WIDTH = 200  # characters of a line that are shown
 
 
 def block(run: Run) -> str:
-    """What stays in the notebook: the command, the outcome, and what each rank printed."""
+    """What stays in the notebook: the command, the outcome and the lines of each rank."""
     shown_lines = [run.command, headline(run)]
     for rank in run.ranks:
         label = f"rank {rank.number}"
@@ -29,12 +29,12 @@ def headline(run: Run) -> str:
 
 
 def lines(text: str) -> list[str]:
-    """The lines of a text. A carriage return, as progress bars use it, does not end a line."""
+    """The lines of a text. A carriage return, which progress bars use, does not end a line."""
     return text.removesuffix("\n").split("\n") if text else []
 
 
 def capped(lines: list[str], log: str, head: int = HEAD, tail: int = TAIL) -> list[str]:
-    """`lines`; if there are many, the first and last ones and how many were left out."""
+    """`lines`; if there are many, only the first and last, and how many were left out."""
     if len(lines) <= head + tail + 1:
         return [shown(line) for line in lines]
     rest = f"... {len(lines) - head - tail} more lines: {log}"

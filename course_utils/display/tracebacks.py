@@ -1,4 +1,4 @@
-"""A rank's stderr in a terminal: the traceback that it ends in waits until the run is judged."""
+"""A rank's stderr in a terminal: a final traceback is held back until the verdict is known."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ BETWEEN = (  # what Python writes between the tracebacks of a chain
 class Stderr(Tail):
     """Reads a log as `Tail` does, and holds back a traceback until more lines follow it.
 
-    Many ranks often fail alike: the terminal shows the traceback of only one of them.
+    Often many ranks fail in the same way: the terminal shows the traceback of only one.
     """
 
     def __init__(self, path: Path):
@@ -22,7 +22,7 @@ class Stderr(Tail):
         self._held: list[str] = []
 
     def lines(self, final: bool = False) -> list[str]:
-        """The lines completed since the last call, without a traceback and what came with it."""
+        """The lines completed since the last call, without a traceback that may be the last."""
         new = super().lines(final)
         if not new:
             return []
@@ -33,12 +33,12 @@ class Stderr(Tail):
         return caught + rest[:start]
 
     def held(self) -> list[str]:
-        """The lines that are held back; they are held back no longer."""
+        """Release the lines that are held back, and return them."""
         held, self._held = self._held, []
         return held
 
 
 def is_whole(lines: list[str]) -> bool:
-    """Whether these lines of a traceback have come to the one that names its error."""
+    """Whether these lines of a traceback include the one that names its error."""
     last = next((line for line in reversed(lines) if line), " ")
     return not last.startswith((" ", FIRST, *BETWEEN))

@@ -10,12 +10,12 @@ from course_utils.launcher.options import Options
 from course_utils.launcher.running import Screen
 from course_utils.runs import Run
 
-QUIET = 0.4  # seconds after which a run is long enough to be watched
+QUIET = 0.4  # seconds after which a run is long enough to show lanes
 UPDATE = 0.25  # seconds between two updates of a page
 
 
 class Notebook(Screen):
-    """Shows lanes side by side while the run lives, on an open page; then one plain block."""
+    """On an open page, shows lanes side by side during the run; then one block of plain text."""
 
     def __init__(self, run: Run, notice: str):
         if notice:
@@ -29,7 +29,7 @@ class Notebook(Screen):
     def update(self) -> None:
         """Redraw the lanes, a few times a second."""
         now = time.monotonic()
-        if not self._start:  # not in __init__: the launcher may first have to import torch
+        if not self._start:  # not in __init__: the launcher may have to import torch first
             self._start, self._next = now, now + QUIET
         if not self._watched or now < self._next:
             return
@@ -46,7 +46,7 @@ class Notebook(Screen):
             self._shown.update(drawn, raw=True)
 
     def fold(self) -> None:
-        """Remove the lanes: an empty output takes no room, and nbval does not compare it."""
+        """Remove the lanes: an empty output takes no space, and nbval does not compare it."""
         if self._shown is not None:
             self._shown.update({}, raw=True)
             self._shown = None

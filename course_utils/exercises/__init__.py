@@ -1,1 +1,1 @@
-"""The exercises: a module a notebook, with `solutions/` and the `probes/` they are tested by."""
+"""The exercises: a module per notebook, `solutions/`, and the `probes/` that run the answers."""

@@ -1,4 +1,4 @@
-"""What the checks of functions share: the call of the student's function, bounded and watched."""
+"""Calls a student's function with a time limit, and watches its side effects."""
 
 import contextlib
 import copy
@@ -17,11 +17,11 @@ from course_utils.exercises.compare import Wrong
 # torch is imported in the functions below: `./run.sh list` works where there is none.
 
 DEADLINE = 5.0  # seconds that one call of a student's function may take
-printed: list[str] = []  # what the answer printed in its last call, or in its last run on ranks
+printed: list[str] = []  # what the answer printed in its last call or its last run
 
 
 class _TooLong(BaseException):
-    """The deadline of a call is over; no `except Exception` of a student stops it."""
+    """A call took too long. No `except Exception` in the student's code can catch this."""
 
 
 def called(
@@ -38,7 +38,7 @@ def called(
 
     Raises:
         NotImplementedError: the student has not begun.
-        Wrong: the function raised something else, did not come back, or changed what it was given
+        Wrong: the function raised something else, did not return in time, or changed its arguments
             or the global random state.
     """
     before, state = None if may_change else copy.deepcopy(arguments), random_state()
@@ -51,9 +51,9 @@ def called(
             raise
         raise Wrong(f"{call} raised {_named(error)}{line_of(error, function)}", hint) from None
     if not may_change and not same(before, arguments):
-        raise Wrong(f"{call} changed what it was given", "Who gave it may still need it.")
+        raise Wrong(f"{call} changed its arguments", "The caller may still need them.")
     if random_state() != state:
-        hint = "Others draw from it too. Make a torch.Generator of your own."
+        hint = "Other code draws from it too. Make a torch.Generator of your own."
         raise Wrong(f"{call} changed the global random state", hint)
     return answer
 
@@ -72,7 +72,7 @@ def refused(call: str, function: Callable, *arguments: Any, hint: str = "") -> N
     else:
         found, line = f"returned {answer!r}", ""
         if isinstance(answer, type) and issubclass(answer, ValueError):
-            hint = "An error is raised, not returned."
+            hint = "You returned the error: raise it instead."
     raise Wrong(f"{call} {found}, expected a ValueError{line}", hint) from None
 
 
@@ -93,7 +93,7 @@ def line_of(error: BaseException, function: Callable) -> str:
 
 @contextlib.contextmanager
 def _heard() -> Iterator[None]:
-    """Keep what the answer prints, to be shown once and not for every call."""
+    """Keep what the answer prints, to show it once and not for every call."""
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out):
@@ -104,7 +104,7 @@ def _heard() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _bounded(call: str) -> Iterator[None]:
-    """End a call that does not come back; only the main thread can be ended so."""
+    """End a call that takes too long. A signal does it, so this works only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -113,7 +113,7 @@ def _bounded(call: str) -> Iterator[None]:
         raise _TooLong
 
     before = signal.signal(signal.SIGALRM, over)
-    # Again and again: the first may fall into an `except:` of the student's.
+    # The alarm repeats, because a bare `except:` of the student's may catch the first one.
     signal.setitimer(signal.ITIMER_REAL, DEADLINE, 0.1)
     try:
         yield
@@ -121,8 +121,8 @@ def _bounded(call: str) -> Iterator[None]:
         where = stop.__traceback__.tb_next
         lines = [frame.lineno for frame in traceback.extract_tb(where)] if where else []
         raise Wrong(
-            f"{call} did not come back within {DEADLINE:g} s",
-            "Which loop has no end?" + f" It was in line {lines[-2]} last." * (len(lines) > 1),
+            f"{call} did not return within {DEADLINE:g} s",
+            "Which loop never ends?" + f" It was last in line {lines[-2]}." * (len(lines) > 1),
         ) from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -137,7 +137,7 @@ def random_state() -> tuple[bytes, Any]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether arguments are bit for bit what they were, tensors among them too."""
+    """Whether arguments, tensors included, are bit for bit what they were."""
     import torch
 
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):

@@ -36,10 +36,10 @@ class Exercise:
     Attributes:
         number: as in `check("04.1")`.
         title: a few words.
-        test: raises `Wrong`, or returns what it proved, a line each. It is called with the
+        test: raises `Wrong`, or returns what it proved, as lines. It is called with the
             student's function, or with nothing where the answer is a worker file.
         file: the worker file that holds the answer, or None for a function.
-        without: names of torch's that do what is to be written; an answer may not use them.
+        without: torch's names for what the student writes; an answer may not use them.
     """
 
     number: str
@@ -111,27 +111,27 @@ def check(number: str, answer: Any = None) -> None:
     _states[number] = found.state
     if found.exercise.file:
         answers.note(number, found.state == "passed")
-    # What is to do is said alike everywhere: notebooks are saved with nothing else, and compared.
+    # *To do* is plain text everywhere: notebooks are saved with it, and nbval compares it.
     _show(str(found), found.card() if found.state != "to do" else "")
 
 
 def progress(notebook: str | None = None) -> None:
-    """Say how far the exercises are, as `check` last found them in this kernel.
+    """Print the state of the exercises, as `check` last found it in this kernel.
 
     Args:
-        notebook: its number, as "04"; None is those that were begun, or else all.
+        notebook: its number, as "04"; None for the notebooks that were begun, or else all.
 
     Raises:
         InputError: there is no such notebook, or it has no exercise.
     """
     wanted = [notebook] if notebook else sorted({number.partition(".")[0] for number in _states})
-    found = [each for name in wanted or _notebooks() for each in exercises_of(name)]
-    states = [_states.get(each.number, "to do") for each in found]
-    width = max(len(each.title) for each in found)
+    found = [exercise for name in wanted or _notebooks() for exercise in exercises_of(name)]
+    states = [_states.get(exercise.number, "to do") for exercise in found]
+    width = max(len(exercise.title) for exercise in found)
     lines, rows = [], []
-    for each, state in zip(found, states, strict=True):
-        lines.append(f"{each.number}  {each.title:{width}}  {MARKS[state]} {state}")
-        cells = (each.number, each.title, f"{MARKS[state]} {state}")
+    for exercise, state in zip(found, states, strict=True):
+        lines.append(f"{exercise.number}  {exercise.title:{width}}  {MARKS[state]} {state}")
+        cells = (exercise.number, exercise.title, f"{MARKS[state]} {state}")
         rows.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
     passed = f"{states.count('passed')} of {len(states)} passed"
     table = f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
@@ -143,12 +143,12 @@ check.progress = progress
 
 
 def has_passed(number: str) -> bool:
-    """Whether `check` has last found that answer right, in this process."""
+    """Whether the last `check` of that exercise in this process passed."""
     return _states.get(number) == "passed"
 
 
 def result(number: str, answer: Any = None) -> Result:
-    """What `check` prints, to look into."""
+    """What `check` prints, as an object."""
     found = find(number)
     if found.file is None and answer is None:
         raise InputError(f'{number} asks for a function: check("{number}", your_function)')
@@ -164,7 +164,7 @@ def result(number: str, answer: Any = None) -> Result:
 
 
 def _tested(found: Exercise, answer: Any) -> list[str]:
-    """Whose answer it is, then whether it is right."""
+    """Check that the answer is the student's own, then that it is right."""
     if found.file is None:
         refusals.check_function(answer, found.without)
         return found.test(answer)
@@ -174,19 +174,16 @@ def _tested(found: Exercise, answer: Any) -> list[str]:
 
 
 def _unwritten(found: Exercise) -> Result:
-    """What to say where a stub was met: to do, unless another part has been written."""
+    """What to say when a stub is left: *to do*, unless another part has been written."""
     left = refusals.begun(found.file) if found.file else ""
     if not left:
         return Result(found, "to do", [])
-    lines = [
-        f"{left} still raises NotImplementedError. Write it too, then check again.",
-        f"%solution {found.number} shows ours.",
-    ]
-    return Result(found, "not yet", [*lines, f"%solution {found.number} shows ours."])
+    still = f"{left} still raises NotImplementedError. Write it too, then check again."
+    return Result(found, "not yet", [still, f"%solution {found.number} shows ours."])
 
 
 def _printed() -> list[str]:
-    """What the answer printed, not too much of it."""
+    """What the answer printed, shortened."""
     log = f"only {MOST_PRINTED} are shown"
     return [f"printed: {line}" for line in capped(calls.printed, log, MOST_PRINTED // 2, 4)]
 
@@ -198,13 +195,13 @@ def find(number: str) -> Exercise:
         InputError: there is none.
     """
     if not isinstance(number, str):
-        raise InputError(f'write an exercise\'s number in quotes, as "04.1", and not {number!r}')
+        raise InputError(f'write the number of an exercise in quotes, as "04.1", not {number!r}')
     known = exercises_of(number.partition(".")[0])
-    for each in known:
-        if each.number == number:
-            return each
-    numbers = ", ".join(each.number for each in known)
-    raise InputError(f"there is no exercise {number!r}; there are {numbers}")
+    for exercise in known:
+        if exercise.number == number:
+            return exercise
+    numbers = ", ".join(exercise.number for exercise in known)
+    raise InputError(f"there is no exercise {number!r}; choose one of {numbers}")
 
 
 def exercises_of(notebook: str) -> list[Exercise]:
@@ -215,9 +212,9 @@ def exercises_of(notebook: str) -> list[Exercise]:
     """
     if notebook not in _notebooks():
         known = ", ".join(_notebooks())
-        raise InputError(f"there is no exercise in a notebook {notebook!r}; there are in {known}")
+        raise InputError(f"there is no exercise in notebook {notebook!r}; choose one of {known}")
     import_module(f"course_utils.exercises.nb{notebook}")
-    return [_registered[each] for each in sorted(_registered) if each.startswith(f"{notebook}.")]
+    return [_registered[key] for key in sorted(_registered) if key.startswith(f"{notebook}.")]
 
 
 def _notebooks() -> list[str]:
@@ -238,7 +235,7 @@ def _show(plain: str, card: str) -> None:
 def probe(
     file: str | Path, nproc: int, *arguments: Any, timeout: float = 60, stall: float = 30
 ) -> list[dict[str, Any]]:
-    """Run a script that calls the student's worker file, and give what it found.
+    """Run a script that calls the student's worker file, and return its findings.
 
     Args:
         file: its name in `course_utils/exercises/probes`; it imports the student's file.
@@ -248,7 +245,7 @@ def probe(
         stall: seconds without any rank computing after which it is called wrong.
 
     Returns:
-        What the script gave to `findings.report`, rank by rank, each with its `rank`.
+        What the script passed to `findings.report`, rank by rank, each with its `rank`.
 
     Raises:
         NotImplementedError: the student has not begun.
@@ -268,8 +265,8 @@ def probe(
         for event in rank.events()
         if event["kind"] == "finding"
     ]
-    if wrong := [each for each in findings if "wrong" in each]:
-        first = min(wrong, key=lambda each: (each["number"], each["rank"]))
+    if wrong := [finding for finding in findings if "wrong" in finding]:
+        first = min(wrong, key=lambda finding: (finding["number"], finding["rank"]))
         raise Wrong(first["wrong"], first["hint"])
     if not run.ok:
         # Stubs raise it bare; PyTorch raises it too, with a message.
@@ -277,6 +274,6 @@ def probe(
             raise NotImplementedError
         raise Wrong(f"{ranks}: {failures.verdict(run)}", failures.hint(run, path))
     if any((rank.last("end") or {}).get("how") != "finished" for rank in run.ranks):
-        ended = "your file ended the script before all of it was looked at"
+        ended = "your file ended the script before the check was done"
         raise Wrong(f"{ranks}: {ended}", "Is there an exit() in it?")
     return findings

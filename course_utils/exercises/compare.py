@@ -1,7 +1,7 @@
-"""What all checks share: close values, numbers that visibly differ, known mistakes, wrong answers.
+"""What all checks share: comparing values, printing differences, and naming known mistakes.
 
-A check raises `Wrong` at the first thing that is not right: `expect` for a value, `judge` for all
-that `findings.observe` saw of a call, `expect_calls` for what was sent.
+A check raises `Wrong` at the first thing that is wrong: `expect` for a value, `judge` for all that
+`findings.observe` saw of a call, `expect_calls` for what was sent.
 """
 
 import math
@@ -12,11 +12,11 @@ from typing import Any
 Mistakes = Mapping[str, Any] | Iterable[tuple[str, Any]]
 TOLERANCE = {"float64": 1e-9, "float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
 MOST_SHOWN = 12  # values of an answer that are written out
-HIDDEN = 20_000  # bytes beside torch.distributed's own calls that may be the store's small talk
+HIDDEN = 20_000  # bytes besides the calls of torch.distributed that the store may have sent
 
 
 class Wrong(Exception):
-    """An answer that is not right: the smallest failing case, and a question that leads on."""
+    """A wrong answer: the smallest failing case, and a question that leads to the mistake."""
 
     def __init__(self, message: str, hint: str = ""):
         super().__init__(message)
@@ -44,7 +44,7 @@ def _close(got: Any, expected: Any, relative: float, absolute: float) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is an int or a float, and no bool."""
+    """Whether it is an int or a float, but not a bool."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -131,12 +131,12 @@ def article(name: str) -> str:
 
 
 def hint_for(got: Any, mistakes: Mistakes, otherwise: str = "", tolerance: float = 1e-5) -> str:
-    """The question whose known wrong value is `got`; `otherwise` if none is.
+    """The question for the known mistake that gives `got`; `otherwise` if there is none.
 
     Args:
         got: the student's value.
-        mistakes: the question for each mistake, with the value that the mistake leads to; pairs
-            where two values have one question.
+        mistakes: each mistake's question and the value that the mistake gives; as pairs, if two
+            values share a question.
         otherwise: the question where no known mistake fits.
         tolerance: as in `close`.
     """
@@ -164,7 +164,7 @@ def expect(
 
 
 def whose(got: list[float], terms: list[list[float]], tolerance: float = 1e-5) -> str:
-    """Which ranks' values are missing from a sum, or in it twice; '' if no such sum is `got`.
+    """Which ranks' values a sum misses or counts twice; '' if `got` is no such sum.
 
     Args:
         got: the student's sum.
@@ -178,7 +178,7 @@ def whose(got: list[float], terms: list[list[float]], tolerance: float = 1e-5) -
         total = [sum(t * v for t, v in zip(times, column, strict=True)) for column in columns]
         if close(got, total, tolerance):
             faults = [
-                f"rank {rank}'s values are {('missing', '', 'in it twice')[n]}"
+                f"rank {rank}'s values are {('missing', '', 'counted twice')[n]}"
                 for rank, n in enumerate(times)
                 if n != 1
             ]
@@ -205,19 +205,19 @@ def judge(
         where: how a message begins.
         found: what `findings.observe` saw.
         expected: the right answer, as lists and numbers.
-        kinds: the types of an answer that will do.
-        dtype: of the tensors in it, as `float32`; '' if it holds none.
+        kinds: the types that an answer may have.
+        dtype: of its tensors, as `float32`; '' if it has none.
         verb: how a message names what was found: "returned", or "holds".
-        tolerance: as in `close`; None is what fits the dtype.
+        tolerance: as in `close`; None for the dtype's own.
         mistakes: as in `hint_for`.
         terms: as in `whose`, where the answer is a sum over the ranks.
         otherwise: the question where nothing else fits.
 
     Raises:
-        Wrong: anything is not as it should be.
+        Wrong: the answer or a side effect is wrong.
     """
     if found["kind"] not in kinds:
-        nobody = "Every rank needs the result: what does yours return there?"
+        nobody = "Every rank needs the result. What does your function return on this one?"
         hint = nobody if found["kind"] == "NoneType" else otherwise
         what = article(found["kind"])
         raise Wrong(f"{where} returned {what}, expected {article(kinds[0])}", hint)
@@ -231,46 +231,46 @@ def judge(
     if dtype and found["dtype"] != dtype:
         raise Wrong(
             f"{where} {verb} {found['dtype']}, expected {dtype}",
-            "The values are right. Where does yours take another dtype?",
+            "The values are right. Which of your lines changes the dtype?",
         )
     for name in found["changed"]:
-        hint = "Who gave it may still need it. Work on a copy."
+        hint = "The caller may still need it. Work on a copy."
         raise Wrong(f"{where} changed {name} that it was given", hint)
     if found["random"]:
-        hint = "Others draw from it too. Make a torch.Generator of your own."
+        hint = "Other code draws from it too. Make a torch.Generator of your own."
         raise Wrong(f"{where} changed the global random state", hint)
     if found["unwaited"]:
-        hint = "The values are right by luck of timing. Is every request kept, and waited for?"
+        hint = "The values are right only by luck. Do you keep every request and wait for it?"
         requests = count(found["unwaited"], "request")
-        raise Wrong(f"{where} did not wait for {requests} that it began", hint)
+        raise Wrong(f"{where} did not wait for {requests} that it started", hint)
     if found["hidden"] > HIDDEN:
-        hint = "Is there a thread, or a store, over which your ranks talk besides?"
-        raise Wrong(f"{where} sent {found['hidden']:,} bytes past its collectives", hint)
+        hint = "Do your ranks also talk through a store or a thread?"
+        raise Wrong(f"{where} sent {found['hidden']:,} bytes outside its collectives", hint)
 
 
 def expect_calls(where: str, got: list, allowed: Iterable[list], hint: str = "") -> None:
-    """Raise `Wrong` if the collectives and messages of a rank are none of those allowed.
+    """Raise `Wrong` if a rank made other collectives and messages than those allowed.
 
     Args:
         where: how the message begins.
         got: `[name, bytes]` for each call.
-        allowed: lists of the same kind; one of them has to be met exactly.
-        hint: the question that leads on.
+        allowed: lists of the same kind; `got` has to equal one of them.
+        hint: the question that leads to the mistake.
     """
     allowed = [list(map(list, calls)) for calls in allowed]
     if [list(call) for call in got] not in allowed:
         said = f"{where} called {named_calls(got)}, expected {named_calls(allowed[0])}"
-        raise Wrong(said, hint or "The values are right. Which collective does just this?")
+        raise Wrong(said, hint or "The values are right. Which collective does exactly this?")
 
 
 def expect_two_numbers(where: str, got: list) -> None:
-    """Raise `Wrong` if a rank told the others more than two numbers, in one call or in two."""
+    """Raise `Wrong` if a rank sent the others more than two numbers, in one call or in two."""
     most_calls, most_bytes = 2, 32
     if len(got) > most_calls or sum(size for _, size in got) > most_bytes:
         raise Wrong(
             f"{where} called {named_calls(got)}, allowed are {most_calls} collectives "
-            f"with {most_bytes} bytes together",
-            "Which two numbers of a rank are all that the others need to know?",
+            f"with {most_bytes} bytes in total",
+            "Which two numbers are all that the other ranks need from this one?",
         )
 
 

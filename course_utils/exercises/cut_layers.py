@@ -44,7 +44,7 @@ def measure(
         "forward": [[call.name, call.bytes] for call in forward.calls],
         "backward": [[call.name, call.bytes] for call in backward.calls],
         "bytes": sum(call.bytes for call in [*forward.calls, *backward.calls]),
-        "warned": any("autograd kernel" in str(each.message) for each in said),
+        "warned": any("autograd kernel" in str(warning.message) for warning in said),
     }
 
 

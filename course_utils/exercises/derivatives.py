@@ -1,4 +1,4 @@
-"""What the probes of notebook 01 share: an operation of the student beside PyTorch's."""
+"""What the probes of notebook 01 share: comparing a student's operation with PyTorch's."""
 
 import math
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def compare(
     second: bool = True,
     **inputs: Any,
 ) -> None:
-    """Judge value, gradients and second derivatives of an operation by what torch makes of it.
+    """Compare value, gradients and second derivatives of an operation with torch's.
 
     Args:
         call: how the case is shown to the student.
@@ -50,12 +50,12 @@ def compare(
             expect(where, values, _plain(wanted), otherwise=question, tolerance=TOLERANCE[name])
             if got is not None and getattr(got, "value", got).dtype != dtype:
                 other = str(getattr(got, "value", got).dtype).removeprefix("torch.")
-                raise Wrong(f"{where} {article(other)}, expected {name}", "Which line fixes it?")
+                raise Wrong(f"{where} {article(other)}, expected {name}", "Which line sets it?")
         for now, before, argument in zip(
             given, _given(inputs, dtype, lambda x: x), inputs, strict=True
         ):
             if not same(getattr(now, "value", now), before):
-                raise Wrong(f"{call} changed {argument}", "Whose is it? Others may still need it.")
+                raise Wrong(f"{call} changed {argument}", "The caller may still need it.")
         if random_state() != state:
             raise Wrong(f"{call} changed the global random state", "Nothing here is random.")
 
@@ -80,11 +80,11 @@ def _derivatives(f: Callable, grad: Callable, given: list[Any], second: bool) ->
     value = getattr(result, "value", result)
     weights = torch.arange(1, 1 + math.prod(shape), dtype=value.dtype).reshape(shape) / 3
     gradients = grad((result * result * weights).sum(), leaves)
-    if any(each is None for each in gradients):
+    if any(gradient is None for gradient in gradients):
         return [result, *gradients, *(None for _ in leaves)]
     if not second:
         return [result, *gradients]
-    length = sum((each * each).sum() for each in gradients)
+    length = sum((gradient * gradient).sum() for gradient in gradients)
     return [result, *gradients, *grad(length, leaves)]
 
 

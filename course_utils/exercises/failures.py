@@ -1,4 +1,4 @@
-"""What a student is told of a run that failed: the verdict, and where to look."""
+"""What `check` says about a run that failed: the verdict, and where to look."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from course_utils.diagnosis.calls import noted_calls
 from course_utils.notebook import files
 from course_utils.runs import Run
 
-# Lines of a verdict that speak of a run the student did not launch.
+# Lines of a verdict about things that a student of `check` does not have: logs and options.
 NOT_THEIRS = (".dir / ", "timeout=")
 
 
@@ -16,7 +16,7 @@ def said(printed: str) -> list[str]:
 
 
 def verdict(run: Run) -> str:
-    """A run's verdict, without the lines that point to what a student of `check` does not have."""
+    """A run's verdict, without the lines that are not for a student of `check`."""
     lines = str(run.verdict).splitlines()
     kept = [line for line in lines if not any(words in line for words in NOT_THEIRS)]
     if len(kept) < len(lines) and run.verdict.kind in ("killed", "exited") and run.verdict.ranks:
@@ -25,7 +25,7 @@ def verdict(run: Run) -> str:
 
 
 def hint(run: Run, path: Path) -> str:
-    """The question that fits a run that failed, where the verdict alone does not tell."""
+    """What to add to the verdict on a failed run; '' if the verdict says enough."""
     nproc = len(run.ranks)
     for rank in run.ranks:
         for call in noted_calls(rank):
@@ -33,7 +33,7 @@ def hint(run: Run, path: Path) -> str:
             if peer.isdigit() and int(peer) >= nproc:
                 where = f" ({call.place})" if call.place else ""
                 return (
-                    f"Rank {rank.number} calls {call.name} with rank {peer}{where}, and there is "
+                    f"Rank {rank.number} calls {call.name} with rank {peer}{where}, but there is "
                     f"no rank {peer}: the ranks are 0 to {nproc - 1}."
                 )
         for frame in reversed((rank.last("end") or {}).get("frames", [])):

@@ -19,7 +19,7 @@ from course_utils.exercises.compare import Wrong, count
 from course_utils.meter import meter
 from course_utils.worker import _emit, _plain, device, rank
 
-# Whoever calls one of these has not forgotten the request.
+# Code that calls one of these methods has not forgotten its request.
 ENDS = ("wait", "is_completed", "get_future", "get_future_result", "synchronize", "result")
 _cases = itertools.count()
 
@@ -31,9 +31,9 @@ def report(**values: Any) -> None:
 
 @contextmanager
 def judging() -> Iterator[None]:
-    """Judge one case: what is wrong in the block is reported, and this rank goes on.
+    """Judge one case: report what is wrong in the block, and let this rank go on.
 
-    It has to, for the others may wait for it. Of all ranks' findings `check` shows the first case.
+    It has to go on, because other ranks may wait for it. `check` shows the first case of all ranks.
     """
     number = next(_cases)
     try:
@@ -49,7 +49,7 @@ def where(case: str = "") -> str:
 
 
 def random_values(seed: int, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Random values with full mantissas, on this rank's device; the same on all for one seed."""
+    """Random values with full mantissas, on this rank's device; a seed gives all ranks the same."""
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(shape, generator=generator, dtype=torch.float64).to(device(), dtype)
 
@@ -60,7 +60,7 @@ def observe(
     names: tuple[str, ...] = (),
     may_change: bool = False,
 ) -> dict[str, Any]:
-    """Call the student's function; give its answer, and all that `judge` looks at.
+    """Call the student's function; return its answer, and all that `judge` looks at.
 
     `kind`, `answer` and `dtype` of the answer; the arguments that were `changed`; whether the
     `random` state was; `calls` as `[name, bytes]`, the `peers` to which messages went, requests
@@ -95,7 +95,7 @@ def observe(
 def described(answer: Any) -> dict[str, Any]:
     """An answer as JSON knows it: `kind`, `answer`, and `dtype` of its tensors."""
     tensors = answer if isinstance(answer, (list, tuple)) else [answer]
-    dtypes = {str(each.dtype) for each in tensors if isinstance(each, torch.Tensor)}
+    dtypes = {str(part.dtype) for part in tensors if isinstance(part, torch.Tensor)}
     return {
         "kind": type(answer).__name__,
         "answer": _values(answer),
@@ -104,7 +104,7 @@ def described(answer: Any) -> dict[str, Any]:
 
 
 def _values(answer: Any) -> Any:
-    """Tensors as nested lists, numbers as they are, anything else as what it is called."""
+    """Tensors as nested lists, numbers as they are, anything else as the name of its type."""
     if hasattr(answer, "tolist"):  # NumPy's numbers too
         return answer.tolist()
     if isinstance(answer, (list, tuple)):

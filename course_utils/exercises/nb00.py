@@ -6,11 +6,11 @@ from course_utils.exercises.compare import Wrong
 
 @exercise("00.1", "which rank is it?", file="exercise_00_1.py")
 def check_00_1() -> list[str]:
-    """Every process of clusters with equal and unequal nodes, and some that do not exist."""
+    """Every process of clusters with equal and unequal nodes, and some invalid ones."""
     probe("probe_00_1.py", 1)
     return [
-        "every rank of clusters with 1 to 5 nodes, equal and unequal",
-        "a ValueError where there is no such node or local rank",
+        "every rank of clusters with 1 to 5 nodes of equal and unequal size",
+        "a ValueError for a node or local rank that does not exist",
     ]
 
 
@@ -19,7 +19,7 @@ GATHERS = ("all_gather_into_tensor", "all_gather_object", "all_to_all", "all_to_
 
 @exercise("00.2", "all-gather out of send and recv", file="exercise_00_2.py", without=GATHERS)
 def check_00_2() -> list[str]:
-    """The lists on each rank, what they were made with, and what was sent for them."""
+    """The lists on each rank, the calls that made them, and the bytes sent."""
     for ranks in (2, 3, 4, 6, 1):
         try:
             probe("probe_00_2.py", ranks, timeout=60, stall=5)
@@ -27,13 +27,13 @@ def check_00_2() -> list[str]:
             raise Wrong(wrong.message, wrong.hint or _run_hint(ranks, wrong.message)) from None
     return [
         "1, 2, 3, 4 and 6 ranks, float32 and float64: every rank has all tensors, in order",
-        "with point-to-point messages only, N - 1 times its own bytes from each rank",
+        "point-to-point messages only; each rank sends N - 1 times the bytes of its tensor",
     ]
 
 
 def _run_hint(ranks: int, message: str) -> str:
     if ranks == 1:
-        return "A rank alone has all there is. To whom does yours send?"
+        return "A single rank already has everything. Whom does yours send to?"
     if "was stopped" in message or "hangs" in message:
         return (
             "Who receives while everyone sends? Does every send have its recv, and is every "
@@ -44,6 +44,6 @@ def _run_hint(ranks: int, message: str) -> str:
 
 @exercise("00.3", "bus bandwidth from a measurement", file="exercise_00_3.py")
 def check_00_3() -> list[str]:
-    """Every collective, several sizes and numbers of ranks, and a name with a slip in it."""
+    """Every collective, several sizes and numbers of ranks, and a misspelled name."""
     probe("probe_00_3.py", 1)
-    return ["six collectives, 2 to 7 ranks", "a ValueError for a name that is none of them"]
+    return ["six collectives, 2 to 7 ranks", "a ValueError for any other name"]

@@ -13,8 +13,8 @@ def check_01_1() -> list[str]:
     """Graphs on which a backward pass may go wrong, one after another."""
     probe("probe_01_1.py", 1)
     return [
-        "every use of a variable counts, and what leads nowhere is passed over",
-        "also where the tape goes on after the result; and the gradients can be differentiated",
+        "every use of a variable counts, and entries that lead nowhere are skipped",
+        "also if the tape continues after the result; and the gradients can be differentiated",
     ]
 
 
@@ -35,7 +35,7 @@ def check_01_3() -> list[str]:
     if large > small:
         raise Wrong(
             f"the tape has {small} entries for n = 3 and {large} for n = 30, expected the same",
-            "Does yours build the matrix, row by row? Which number has H v as its gradient?",
+            "Does yours build the matrix row by row? H v is the gradient of which number?",
         )
     return [
         "H v equals the product with torch's full Hessian, n = 3 and n = 30; 0 for a linear f",
@@ -45,7 +45,7 @@ def check_01_3() -> list[str]:
 
 @exercise("01.4", "find the mistake", file="exercise_01_4.py", without=BY_TORCH)
 def check_01_4() -> list[str]:
-    """The three operations beside torch's; to do while the file is as it was given."""
+    """The three operations beside torch's; *to do* as long as the file is unchanged."""
     answer = (paths.workers() / "exercise_01_4.py").read_text(encoding="utf-8")
     if answer == cells.sources()["exercise_01_4.py"]:
         raise NotImplementedError

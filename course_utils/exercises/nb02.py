@@ -18,7 +18,7 @@ def check_02_1() -> list[str]:
     probe("probe_02_1.py", 1)
     return [
         "scatter: 1 to 13 rows on 1 to 7 devices, nested values, each part on its own device",
-        "gather: uneven parts, losses without dimensions, nested outputs, on the device named",
+        "gather: uneven parts, losses without dimensions, nested outputs, on the right device",
         "gradients flow back through both",
     ]
 
@@ -33,9 +33,9 @@ def check_02_2() -> list[str]:
     """Order, threads, the setting that a thread does not inherit, and exceptions."""
     probe("probe_02_2.py", 1)
     return [
-        "1 to 5 replicas ran at the same time, each in a thread of its own; outputs in order",
+        "1 to 5 replicas ran at the same time, each in its own thread; outputs in order",
         "the replicas record gradients when their caller does, and only then",
-        "an exception reaches the caller, with the number of the replica",
+        "an exception reaches the caller, with its replica's number",
     ]
 
 
@@ -52,14 +52,14 @@ def check_02_3(mean_gradient: Callable[[list[Tensor], list[int]], Any]) -> list[
     )
     if not (torch.is_tensor(found) and found.isnan().all()):
         raise Wrong(
-            "3 devices with 1, 2, 1 rows: device 1 has 2 rows and brings nan; returned "
+            "3 devices with 1, 2, 1 rows: device 1 has 2 rows and its gradient is nan; returned "
             f"{found.tolist() if torch.is_tensor(found) else found}, expected nan",
-            "That device has diverged. Hiding it would train on without its rows: "
-            "leave out only who has 0 rows.",
+            "That device has diverged. Do not hide it by training on without its rows: "
+            "leave out only devices with 0 rows.",
         )
     return [
         "even, uneven and empty parts on 1 to 5 devices: the gradient of the mean over all rows",
-        "in float32 and float64; the gradients and rows that were given are as they were",
+        "in float32 and float64; gradients and rows are left unchanged",
     ]
 
 
@@ -72,28 +72,28 @@ def _check_mean(mean_gradient: Callable, rows: list[int], dtype: torch.dtype) ->
     total = sum(rows)
     exact = sum(v.double() * n for v, n in zip(values, rows, strict=True)) / total
     case = f"{count(len(rows), 'device')} with {', '.join(map(str, rows))} rows"
-    hint = "gradients[r] and rows[r] belong to device r. What does your line make of them?"
+    hint = "gradients[r] and rows[r] belong to device r. What does your code do with them?"
     if 0 in rows:
-        hint = "Who had no rows brings nan, and 0 rows. What does your line make of them?"
-    brought = [each.clone() for each in given]
-    found = called(f"{case}: it", mean_gradient, brought, list(rows), hint=hint)
+        hint = "A device without rows has the gradient nan. What does your code do with it?"
+    passed = [gradient.clone() for gradient in given]
+    found = called(f"{case}: it", mean_gradient, passed, list(rows), hint=hint)
     if not torch.is_tensor(found) or found.shape != (2,):
         what = tuple(found.shape) if torch.is_tensor(found) else kind(found)
         raise Wrong(f"{case}: returned {what}, expected a tensor of shape (2,)")
     name = str(dtype).removeprefix("torch.")
     mistakes = _mean_mistakes(values, rows)
-    otherwise = "A device with n rows stands for n rows out of all. What is its weight?"
+    otherwise = "A device with n of the rows has what weight in the mean?"
     if found.isnan().any():
-        otherwise = "What is 0 times nan? Who brings nothing should not be asked."
+        otherwise = "What is 0 times nan? Leave out the devices without rows."
     if torch.allclose(found.double(), exact, rtol=1e-6):
-        otherwise = f"Nearly right. In which dtype are the weights, and the sum? Not in {name}."
+        otherwise = f"Nearly right. Which dtype do your weights and your sum have? Not {name}."
     where, got = f"{case}, {name}: returned", found.tolist()
     tolerance = TOLERANCE[name]
     expect(where, got, exact.tolist(), mistakes, otherwise, tolerance)
     if found.dtype != dtype:
         said = str(found.dtype).removeprefix("torch.")
-        raise Wrong(f"{where} {said}, expected {name}", "The gradients' own dtype will do.")
-    if not same(given, brought):
+        raise Wrong(f"{where} {said}, expected {name}", "Keep the dtype of the gradients.")
+    if not same(given, passed):
         raise Wrong(f"{case}: the gradients have changed", "Who else needs them?")
 
 
@@ -102,12 +102,12 @@ def _mean_mistakes(values: list[Tensor], rows: list[int]) -> list[tuple[str, Any
     filled = [value for value, n in zip(values, rows, strict=True) if n]
     weighted = sum(value * n for value, n in zip(values, rows, strict=True))
     means = "That is a mean of means. Whose rows weigh too much in it?"
-    divisor = "Right weights, wrong divisor: what do the weights add up to?"
+    divisor = "The weights are right, the divisor is wrong: what do the weights add up to?"
     mistakes = [
         (means, sum(filled) / len(filled)),
         (means, sum(filled) / len(rows)),
         ("That is a sum of means. How large does it get with more devices?", sum(filled)),
-        ("That is the gradient of the sum over all rows. And of their mean?", weighted),
+        ("That is the gradient of the sum over all rows, not of their mean.", weighted),
         (divisor, weighted / len(rows)),
         (divisor, weighted / max(rows)),
     ]

@@ -32,7 +32,7 @@ TORCHS = ("DistributedDataParallel", "DDP", "register_comm_hook")
     without=("_compute_bucket_assignment_by_size",),
 )
 def check_03_1() -> list[str]:
-    """Which parameters share a bucket, for several models."""
+    """The parameters in each bucket, for several models."""
     my_buckets = _defined("exercise_03_1.py", "my_buckets")
     chance = random.Random(3)
     models = [
@@ -48,7 +48,7 @@ def check_03_1() -> list[str]:
             raise Wrong(f"{call} returned {got}, expected {expected}", hint)
     return [
         "the last parameter first, each in one bucket, none empty",
-        "no bucket above its cap, unless a single parameter is; the first has a cap of its own",
+        "no bucket above its cap, except for a single large parameter; the first cap is smaller",
     ]
 
 
@@ -70,12 +70,12 @@ def _defined(file: str, name: str) -> Callable:
 
     module = called(f"workers/{file}", loaded)
     if not hasattr(module, name):
-        raise Wrong(f"workers/{file} defines no {name}", "Keep the name that the stub has.")
+        raise Wrong(f"workers/{file} defines no {name}", "Keep the name of the stub.")
     return getattr(module, name)
 
 
 def buckets(sizes: list[int], cap: int, first_cap: int, passing: bool = False) -> list[list[int]]:
-    """The places of the parameters, bucket by bucket; `passing`: a cap may be passed once."""
+    """The places of the parameters, by bucket; `passing`: the last one may exceed the cap."""
     made: list[list[int]] = []
     room = 0
     for place in reversed(range(len(sizes))):
@@ -88,37 +88,37 @@ def buckets(sizes: list[int], cap: int, first_cap: int, passing: bool = False) -
 
 
 def _is_lists(got: Any) -> bool:
-    return isinstance(got, list) and all(isinstance(each, list) for each in got)
+    return isinstance(got, list) and all(isinstance(bucket, list) for bucket in got)
 
 
 def _bucket_hint(got: Any, sizes: list[int], cap: int, first_cap: int) -> str:
     """The question that fits wrong buckets."""
     if not _is_lists(got):
-        return "A list of lists of places, one list for each bucket."
+        return "Return a list of lists of places, one list per bucket."
     if [] in got:
-        return "An empty bucket is an empty message. When is yours begun?"
+        return "An empty bucket is an empty message. When do you begin a new bucket?"
     expected = buckets(sizes, cap, first_cap)
     if sorted(place for bucket in got for place in bucket) != list(range(len(sizes))):
-        return "Each parameter is in exactly one bucket. Which is missing, or there twice?"
+        return "Each parameter belongs in exactly one bucket. Which one is missing, or there twice?"
     mirrored = buckets(sizes[::-1], cap, first_cap)
     if got == [[len(sizes) - 1 - place for place in bucket] for bucket in mirrored]:
         return "Backward begins at the last layer: whose gradient is complete first?"
     if [sorted(bucket) for bucket in got] == [sorted(bucket) for bucket in expected]:
-        return "The right company, not in the right order. Whose gradient is complete first?"
+        return "Right buckets, wrong order inside them. Whose gradient is complete first?"
     if sorted(map(sorted, got)) == sorted(map(sorted, expected)):
-        return "The right buckets, not in the order in which they are sent. Which is full first?"
+        return "Right buckets, but not in the order in which they are sent. Which is full first?"
     others = {
         "Yours closes a bucket when its cap is passed. Look before you add, not after.": buckets(
             sizes, cap, first_cap, passing=True
         ),
         "A bucket may be exactly full. When is it closed?": buckets(sizes, cap - 1, first_cap - 1),
-        "The first bucket has a cap of its own. When should the first message leave?": buckets(
+        "The first bucket has its own cap. When should the first message leave?": buckets(
             sizes, cap, cap
         ),
         "Only the first bucket has the small cap.": buckets(sizes, first_cap, first_cap),
     }
     fits = (question for question, wrong in others.items() if got == wrong)
-    return next(fits, "From the last parameter to the first: when is a bucket closed?")
+    return next(fits, "Go from the last parameter to the first. When do you close a bucket?")
 
 
 @exercise("03.2", "a hook that averages the gradient", file="exercise_03_2.py", without=TORCHS)
@@ -128,20 +128,20 @@ def check_03_2() -> list[str]:
         probe("probe_03_2.py", ranks, timeout=60)
     return [
         "1 to 4 ranks, float32 and float64: every gradient is the mean, and no parameter moved",
-        "a tied matrix is sent once, a frozen bias is not: one all-reduce for each gradient",
+        "a tied matrix is sent once, a frozen bias not at all: one all-reduce per gradient",
     ]
 
 
 @exercise("03.3", "a sampler with padding and epochs", without=("DistributedSampler",))
 def check_03_3(my_share: Callable) -> list[str]:
-    """The indices of every rank, beside torch's sampler."""
+    """The indices of every rank, compared with torch's sampler."""
     for seed in (3, 11):
         for size, ranks, epoch in SHARES:
             for rank in range(ranks):
                 _check_share(my_share, size, ranks, rank, epoch, seed)
     return [
-        "every index as torch's sampler gives it, on 1 to 5 ranks, more ranks than samples too",
-        "equally many for each rank, and a new order for each epoch",
+        "every index as in torch's sampler, on 1 to 5 ranks, also with fewer samples than ranks",
+        "the same number on each rank, and a new order in each epoch",
     ]
 
 
@@ -153,8 +153,8 @@ def _check_share(
     expected = share(size, ranks, rank, epoch, seed)
     if isinstance(got, list) and got and (other := [x for x in got if type(x) is not int]):
         raise Wrong(
-            f"{call} returned a list with {kind(other[0])} in it, expected whole numbers",
-            "Indices are ints: .tolist() makes them of a tensor.",
+            f"{call} returned a list that holds {kind(other[0])}, expected whole numbers",
+            "Indices are ints: .tolist() turns a tensor into a list of them.",
         )
     if not isinstance(got, list) or got != expected:
         hint = _share_hint(got, size, ranks, rank, epoch, seed)
@@ -171,25 +171,25 @@ def share(size: int, ranks: int, rank: int, epoch: int, seed: int) -> list[int]:
 def _share_hint(got: Any, size: int, ranks: int, rank: int, epoch: int, seed: int) -> str:
     """The question that fits a wrong share."""
     expected = share(size, ranks, rank, epoch, seed)
-    everyone = [share(size, ranks, each, epoch, seed) for each in range(ranks)]
+    everyone = [share(size, ranks, other, epoch, seed) for other in range(ranks)]
     order = [index for turn in zip(*everyone, strict=True) for index in turn]
     length = len(expected)
     if not isinstance(got, list):
-        return "A list of numbers."
+        return "Return a list of numbers."
     if ranks > 1 and got == order[rank * length : (rank + 1) * length]:
-        return "Yours cuts the list in pieces. torch deals it out like cards: one to each in turn."
+        return "Yours cuts the list into pieces. torch deals it out like cards, one at a time."
     if len(got) != length:
         divides = f"Each rank takes {length} of them here."
-        uneven = "All ranks must take equally many steps. What if the samples do not divide?"
+        uneven = "All ranks must take the same number of steps. What if N does not divide the size?"
         return uneven if size % ranks else divides
     if epoch and got == share(size, ranks, rank, 0, seed):
         return "That is epoch 0's order. Where does the epoch come in?"
     if got[:-1] == expected[:-1] or (size < ranks and rank >= size):
         return "Only the padding is wrong. With which samples does torch fill up the list?"
     if got == list(range(size))[rank::ranks]:
-        return "Not shuffled. With which generator, and which seed?"
+        return "Yours is not shuffled. Which generator and which seed do you need?"
     if got == share(size, ranks, rank, epoch, seed + rank):
-        return "Each rank has an order of its own in yours: then some samples come twice."
+        return "In yours, each rank has its own order: then some samples come twice."
     return "The order is torch.randperm(size) with a generator seeded with seed + epoch."
 
 
@@ -200,9 +200,9 @@ def check_03_4() -> list[str]:
         try:
             probe("probe_03_4.py", ranks, timeout=40)
         except Wrong as wrong:
-            question = "Does every rank come to each collective, one that has only padding too?"
+            question = "Does every rank call each collective, even a rank that has only padding?"
             raise Wrong(wrong.message, wrong.hint or question * (ranks > 1)) from None
     return [
-        "1, 2, 3 and 4 ranks, 1 to 5,000 samples, a rank with nothing but padding",
+        "1, 2, 3 and 4 ranks, 1 to 5,000 samples, also ranks that have only padding",
         "the same number on each rank, at most 2 collectives and 32 bytes per rank",
     ]

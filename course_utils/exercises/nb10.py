@@ -11,7 +11,7 @@ from course_utils.exercises.compare import Wrong
 RANKS = (2, 3, 4, 1)
 PLANS = [([3, 3, 4], 4), ([2, 2], 4), ([5, 1, 1], 3), ([1, 9, 1], 4), ([4], 4), ([0, 3, 0], 3)]
 TORCHS = ("PowerSGDState", "powerSGD_hook", "batched_powerSGD_hook", "svd_lowrank", "pca_lowrank")
-LONELY = "Does every rank come to every collective, with messages of the same size?"
+LONELY = "Does every rank call every collective, with messages of the same size?"
 
 
 def _on_all_ranks(file: str) -> None:
@@ -29,8 +29,8 @@ def check_10_1() -> list[str]:
     _on_all_ranks("probe_10_1.py")
     return [
         "1 to 4 ranks and a group of two, float32 and float64: the mean of what was sent",
-        "sent and kept together are the gradient and what was kept before",
-        "an all-gather of k values and k int32 places, and not a byte more",
+        "what is sent and what is kept add up to the gradient and what was kept before",
+        "one all-gather of k values and k int32 places, and not a byte more",
     ]
 
 
@@ -47,7 +47,7 @@ def check_10_2() -> list[str]:
 
 @exercise("10.4", "the sign of the outer step", file="exercise_10_4.py")
 def check_10_4() -> list[str]:
-    """What the outer SGD is given, and every byte."""
+    """The gradient for the outer SGD, and every byte."""
     _on_all_ranks("probe_10_4.py")
     return [
         "1 to 4 ranks and a group of two, float32 and float64: before minus the mean of after",
@@ -70,13 +70,13 @@ def check_10_3(buckets: Callable) -> list[str]:
         if got != expected:
             raise Wrong(f"{call} returned {got}, expected {expected}", _plan_hint(got, sizes, cap))
     return [
-        "every tensor in exactly one bucket, in order, where sizes fill it and where they do not",
-        "no bucket above the cap, unless a single tensor is; none empty",
+        "every tensor in exactly one bucket, in order, whether or not the sizes fill it",
+        "no bucket above the cap, except for a single large tensor; none empty",
     ]
 
 
 def planned(sizes: list[int], cap: int, strict: bool = False) -> list[list[int]]:
-    """The numbers of the tensors in each bucket; `strict`: a bucket may not be quite full."""
+    """The numbers of the tensors in each bucket; `strict`: a bucket stays below its cap."""
     made: list[list[int]] = []
     held = 0
     for number, size in enumerate(sizes):
@@ -90,21 +90,23 @@ def planned(sizes: list[int], cap: int, strict: bool = False) -> list[list[int]]
 
 def _plan_hint(got: Any, sizes: list[int], cap: int) -> str:
     """The question that fits wrong buckets."""
-    if not isinstance(got, list) or not all(isinstance(each, list) for each in got):
-        return "A list of lists of numbers, one list for each bucket."
+    if not isinstance(got, list) or not all(isinstance(bucket, list) for bucket in got):
+        return "Return a list of lists of numbers, one list per bucket."
     packed = [number for bucket in got for number in bucket]
     if missing := [number for number in range(len(sizes)) if number not in packed]:
         if any(sizes[number] > cap for number in missing):
-            return f"Tensor {missing[0]} is missing, and fits into no bucket. How does it travel?"
-        return f"Tensor {missing[0]} is missing. What does `offset` count: room, or what is packed?"
+            return (
+                f"Tensor {missing[0]} is missing, and larger than the cap. How should it be sent?"
+            )
+        return f"Tensor {missing[0]} is missing. Does `offset` count the room, or what is packed?"
     if len(packed) != len(set(packed)):
-        return "A tensor is there twice. When does `next_tensor` move on?"
+        return "A tensor is in the buckets twice. When does `next_tensor` move on?"
     if packed != sorted(packed):
         return "The tensors are not in order."
     if [] in got:
-        return "An empty bucket is an empty message. When is yours begun?"
+        return "An empty bucket is an empty message. When do you begin a new bucket?"
     if got == planned(sizes, cap, strict=True):
         return "A bucket may be exactly full."
-    if any(len(each) > 1 and sum(sizes[n] for n in each) > cap for each in got):
+    if any(len(bucket) > 1 and sum(sizes[n] for n in bucket) > cap for bucket in got):
         return "A bucket is above the cap. Look before you add, not after."
     return "Yours closes a bucket too early. Does the next tensor fit?"

@@ -1,4 +1,4 @@
-"""Answers that are not the student's own: ours imported, or torch's own version of the thing."""
+"""Refuses answers that are not the student's own: our version, or torch's."""
 
 import ast
 import dis
@@ -20,24 +20,24 @@ def check_file(file: str, without: Iterable[str]) -> None:
 
     Args:
         file: its name; it may import what its stub imports, and no other file of the course.
-        without: names that do what is to be written.
+        without: names that do what the student is to write.
 
     Raises:
-        Wrong: one of them is there or could be, or nobody can wait for a request that is made.
+        Wrong: one of them is used or could be, or a request is dropped before it is waited for.
     """
     sources = cells.sources()
     try:
         tree = ast.parse((paths.workers() / file).read_text(encoding="utf-8", errors="replace"))
     except SyntaxError:
-        return  # the run says it, with its line
+        return  # the run will report it, with its line
     given = set(_modules(ast.parse(sources[file]))) if file in sources else set()
     for module, line in _modules(tree).items():
         ours = f"{module}.py" in sources and f"{module}.py" != file
         private = module.startswith("course_utils.") and module != "course_utils.worker"
         if module not in given and (ours or private):
             raise Wrong(
-                f"workers/{file}, line {line} imports {module}: that is the course's own",
-                "Write it yourself: then you know how it works.",
+                f"workers/{file}, line {line} imports {module}: that is the course's own version",
+                "Write your own: then you know how it works.",
             )
     for node in ast.walk(tree):
         for name in _names(node):
@@ -45,7 +45,7 @@ def check_file(file: str, without: Iterable[str]) -> None:
         if _hides_what_it_calls(node):
             raise Wrong(
                 f"workers/{file}, line {node.lineno} runs code that the check cannot see",
-                "Write it out: import with a plain import, and leave exec and eval away.",
+                "Write it out: use a plain import, and neither exec nor eval.",
             )
         dropped = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
         if dropped and set(REQUESTS) & set(_names(node.value.func)):
@@ -56,7 +56,7 @@ def check_file(file: str, without: Iterable[str]) -> None:
 
 
 def check_function(function: Callable, without: Iterable[str]) -> None:
-    """Look at the names in a student's function, and in those of the same cell that it calls.
+    """Look at the names in a student's function, and in the functions that it calls.
 
     Raises:
         Wrong: it is the course's own, calls the course's own, or one of `without`.
@@ -64,21 +64,21 @@ def check_function(function: Callable, without: Iterable[str]) -> None:
     seen: list[Any] = []
     wanted: list[Any] = [function]
     while wanted:
-        each = wanted.pop()
-        code = getattr(each, "__code__", None)
-        if code is None or each in seen:
+        called = wanted.pop()
+        code = getattr(called, "__code__", None)
+        if code is None or called in seen:
             continue
-        seen.append(each)
+        seen.append(called)
         if _is_ours(code):
             raise Wrong(
-                f"{each.__name__} is the course's own", "Write it yourself: then you know it works."
+                f"{called.__name__} is the course's own version", "Write your own, then check it."
             )
         hidden = [i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"]
         for name in set(hidden) & {*HIDERS, *IMPORTERS}:
-            raise Wrong(f"{each.__name__} calls {name}", "Write it out, without another's code.")
+            raise Wrong(f"{called.__name__} calls {name}", "Write the code out yourself.")
         for name in _names_in(code):
             _check_name(name, without, f"{function.__name__}")
-            wanted.append(each.__globals__.get(name))
+            wanted.append(called.__globals__.get(name))
 
 
 def _check_name(name: str, without: Iterable[str], where: str) -> None:

@@ -1,1 +1,1 @@
-"""Starts a script on several ranks, waits for its end, and holds what it left behind."""
+"""Starts a script on several ranks, waits for its end, and keeps what it left behind."""

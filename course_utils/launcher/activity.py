@@ -1,4 +1,4 @@
-"""Whether the ranks of a run do anything: compute, print or report."""
+"""Watches whether the ranks of a run do anything: compute, print or report."""
 
 import contextlib
 import sys
@@ -12,11 +12,11 @@ from course_utils.runs import Run
 
 WINDOW = 1.0  # seconds over which the CPU time of the ranks is compared
 BUSY = 0.02  # of a core: what waiting ranks use stays below it
-# The thread in which gloo serves its sockets. When the work of an `isend` is dropped, its message
-# can never be written; but the socket stays writable, so epoll returns at once, and this thread
-# takes a whole core for ever.
+# The thread in which gloo serves its sockets. If a script drops the work of an `isend`, its message
+# can never be written. But the socket stays writable, so epoll keeps returning at once, and this
+# thread keeps a whole core busy. Its time does not count: the run may hang all the same.
 TRANSPORT = "gloo_tcp_loop"
-PATIENCE = 1.0  # seconds torchrun has to say how a rank ended, before it counts as gone
+PATIENCE = 1.0  # seconds that torchrun has to report how a rank ended; then the rank counts as gone
 
 
 class Activity:
@@ -35,8 +35,8 @@ class Activity:
         now = time.monotonic()
         if now - self._looked >= WINDOW:
             ranks = processes.rank_processes(self._run.dir)
-            cpu = {each: _cpu_seconds(each) for rank in ranks.values() for each in _tree(rank)}
-            used = sum(seconds - self._cpu.get(each, 0.0) for each, seconds in cpu.items())
+            cpu = {p: _cpu_seconds(p) for rank in ranks.values() for p in _tree(rank)}
+            used = sum(seconds - self._cpu.get(p, 0.0) for p, seconds in cpu.items())
             written = self._bytes_written()
             starting = len(processes.has_begun(self._run.dir)) < len(self._run.ranks)
             if starting or written != self._written or used >= BUSY * (now - self._looked):
@@ -70,7 +70,7 @@ class Activity:
 
 
 def _tree(process: psutil.Process) -> list[psutil.Process]:
-    """A process and all that it has started, directly or not."""
+    """A process and all its descendants."""
     with contextlib.suppress(psutil.Error):
         return [process, *process.children(recursive=True)]
     return []

@@ -1,12 +1,13 @@
 """The agent process: it calls torchrun's own `main` for each run the notebook asks for.
 
-It has torch imported, and it stays. The ranks of a cold run are new Pythons, as torchrun starts
-them. Those of a warm run are forked from a forkserver, a second process with torch imported. They
-are not forked from this one: it has threads and a store's connections, which a fork must not copy.
+It has imported torch, and it keeps running. The ranks of a cold run are new Pythons, as torchrun
+starts them. Those of a warm run are forked from a forkserver, a second process that has imported
+torch. They are not forked from this one: a fork would copy a store's open connections, and locks
+that this process's threads hold, but not the threads that would release them.
 
 The notebook writes requests to this process's stdin, one JSON object per line, and reads replies
-from its stdout. `null` on a line of its own stops the current run. When stdin ends, or this
-process's parent does, the notebook is gone: then this process ends, and everything it started.
+from its stdout. The line `null` stops the current run. When stdin or this process's parent ends,
+the notebook is gone: then this process ends, and so does everything it started.
 """
 
 import base64
@@ -39,10 +40,10 @@ def serve(warm: bool) -> None:
     """Answer requests until stdin ends.
 
     Args:
-        warm: start the forkserver too before the first request.
+        warm: also start the forkserver before the first request.
     """
     replies = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what torchrun prints must not mix with the replies
+    os.dup2(2, 1)  # what torchrun prints must not mix with the replies: it goes to the log
     requests: queue.Queue[dict[str, Any]] = queue.Queue()
     current: dict[str, Any] = {}
     stop = threading.Event()
@@ -50,34 +51,34 @@ def serve(warm: bool) -> None:
     threading.Thread(target=_watch_notebook, args=(os.getppid(), current), daemon=True).start()
     with guards.modules_stay():
         import torch.distributed.run  # noqa: F401 (for the forkserver too)
-    if warm:
+    if warm:  # before torchrun's own imports: the forkserver imports the rest meanwhile
         with forking():
             start_forkserver()
     from course_utils.launcher import torchrun
 
     if warm:
         wait_for_forkserver()
-    # A stop that comes between two runs has nothing to end. Not SIG_IGN: that would be inherited by
-    # the ranks, which torchrun ends with this very signal.
+    # A stop that arrives between two runs has nothing to end. It needs a handler that does nothing:
+    # SIG_IGN would be inherited by the ranks, which torchrun ends with this very signal.
     signal.signal(signal.SIGTERM, lambda number, frame: None)
     replies.write(json.dumps({"ready": os.getpid()}) + "\n")
     while True:
         request = requests.get()
         current.update(request)
-        os.environ.clear()
+        os.environ.clear()  # cold ranks, and torchrun itself, read this process's environment
         os.environ.update(request["environ"])
         try:
             if request["warm"]:
-                start_forkserver()  # where it was killed, or not needed until now
+                start_forkserver()  # if it was killed, or was not needed until now
             outcome = torchrun.run(torchrun_arguments(request), stop)
-        except BaseException:  # whatever it was, the notebook must hear of it
+        except BaseException:  # whatever happened, the notebook waits for a reply
             outcome = {"error": traceback.format_exc()}
         current.clear()
         replies.write(json.dumps(outcome) + "\n")
 
 
 def start_forkserver() -> None:
-    """Start the process the ranks are forked from, if it does not run: torch is imported in it."""
+    """Start the process that warm ranks are forked from, unless it runs; it imports torch."""
     multiprocessing.set_forkserver_preload(["course_utils.launcher.preload"])
     os.environ["COURSE_AGENT"] = str(os.getpid())
     forkserver.ensure_running()
@@ -87,11 +88,11 @@ def start_forkserver() -> None:
 def forking() -> Iterator[None]:
     """Let multiprocessing fork the forkserver from this process instead of starting a new Python.
 
-    The new Python would have to import torch again, and the student would wait two seconds more for
-    the first run. Safe only before that first run: torchrun leaves threads behind, and a fork
-    copies the locks they hold but not the threads.
+    A new Python would have to import torch again, and the student would wait two seconds longer for
+    the first run. This is safe only before the first run: torchrun leaves threads behind, and a
+    fork copies the locks that they hold, but not the threads.
     """
-    resource_tracker.ensure_running()  # needs no torch
+    resource_tracker.ensure_running()  # it needs no torch: start it the usual way
     start_new = multiprocessing.util.spawnv_passfds
 
     def fork(_: str, command: list[str], descriptors: list[int]) -> int:
@@ -109,22 +110,23 @@ def forking() -> Iterator[None]:
 
 def go_on_as(code: str, descriptors: list[int]) -> NoReturn:
     """Continue a fork as if it were `python -c code` with only these descriptors open."""
+    # An open copy of a pipe would hide from its reader that the writer has ended.
     for name in os.listdir("/dev/fd"):
         if int(name) > 2 and int(name) not in descriptors:
-            with contextlib.suppress(OSError):  # that of the listing itself
+            with contextlib.suppress(OSError):  # the one that the listing itself used
                 os.close(int(name))
     importlib.reload(forkserver)  # its module state says that a forkserver is being started
     try:
         exec(code, {})
     except SystemExit:
-        os._exit(0)
+        os._exit(0)  # not sys.exit: the exit handlers that the fork copied are the agent's
     except BaseException:
         traceback.print_exc()
     os._exit(1)
 
 
 def wait_for_forkserver() -> None:
-    """Wait until the forkserver has done its imports: only then does it fork anything."""
+    """Wait until the forkserver has done its imports: it forks nothing before."""
     first = multiprocessing.get_context("forkserver").Process(target=int)
     first.start()
     first.join()
@@ -133,7 +135,7 @@ def wait_for_forkserver() -> None:
 def torchrun_arguments(request: dict[str, Any]) -> list[str]:
     """The command line given to torchrun for one request."""
     warm = request["warm"]
-    # A forked rank has the forkserver's environment: it needs to be told the notebook's.
+    # A forked rank inherits the forkserver's environment, so it is sent the notebook's.
     rank_side = {
         **request["script"],
         "environ": request["environ"] if warm else None,
@@ -141,7 +143,7 @@ def torchrun_arguments(request: dict[str, Any]) -> list[str]:
     }
     if request["nnodes"] == 1:
         backend, endpoint, run_id = "course-loopback", "127.0.0.1:0", uuid.uuid4().hex
-    else:  # each machine has to give the same id without being told the others'
+    else:  # all machines must choose the same id without talking to each other
         backend, endpoint = "c10d", request["rdzv_endpoint"]
         run_id = Path(request["script"]["script"]).name
     return [
@@ -159,20 +161,20 @@ def torchrun_arguments(request: dict[str, Any]) -> list[str]:
 def _read(
     requests: queue.Queue[dict[str, Any]], stop: threading.Event, current: dict[str, Any]
 ) -> None:
-    """Queue what the notebook asks for; when it is gone, end the ranks and this process."""
-    # Not sys.stdin: this thread has it locked while it waits, and a fork would wait to close it.
+    """Queue the notebook's requests; when the notebook is gone, end the ranks and this process."""
+    # Not sys.stdin: this thread locks it while it waits, and a fork would wait for that lock.
     for line in os.fdopen(0, closefd=False):
         if request := json.loads(line):
             stop.clear()
             requests.put(request)
-        else:  # a signal alone could come before the run it is meant for
+        else:  # the event too: a signal alone could arrive before the run that it should stop
             stop.set()
             os.kill(os.getpid(), signal.SIGTERM)
     _end(current)
 
 
 def _watch_notebook(notebook: int, current: dict[str, Any]) -> None:
-    """End all when the notebook is gone; what it has forked may hold this process's stdin open."""
+    """End all when the notebook is gone, even if a fork of it keeps this process's stdin open."""
     while os.getppid() == notebook:
         time.sleep(0.5)
     _end(current)
@@ -185,4 +187,4 @@ def _end(current: dict[str, Any]) -> NoReturn:
         processes.kill_ranks(run_dir)
         processes.kill_strays(run_dir)
     shutil.rmtree(multiprocessing.util.get_temp_dir(), ignore_errors=True)  # its socket's folder
-    os._exit(0)
+    os._exit(0)  # from this thread, sys.exit would end only the thread

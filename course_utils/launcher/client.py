@@ -40,7 +40,7 @@ class Agent:
             stdout=subprocess.PIPE,
             stderr=self._log,
             env=os.environ | {"PYTHONPATH": python_path()},
-            start_new_session=True,  # Ctrl-C in a terminal is for the notebook's side alone
+            start_new_session=True,  # Ctrl-C is for this process only: it ends the ranks
         )
         self._unread = b""
         self._ready = False
@@ -51,7 +51,7 @@ class Agent:
         return self._process.poll() is None
 
     def wait_until_ready(self) -> None:
-        """Wait until torch is imported there: it costs seconds, once.
+        """Wait until the agent has imported torch: that takes seconds, once.
 
         Raises:
             LaunchError: the agent died, or is not ready after `START_TIMEOUT`.
@@ -60,7 +60,7 @@ class Agent:
             reply = self.wait(START_TIMEOUT)
             self._ready = reply is not None and "ready" in reply
             if not self._ready:
-                late = f"its agent was not ready after {START_TIMEOUT} s"
+                late = f"its helper process was not ready after {START_TIMEOUT} s"
                 why = reply["error"] if reply else late
                 raise LaunchError(f"torchrun cannot start: {why}. Log: {self._log.name}")
 
@@ -78,8 +78,8 @@ class Agent:
                 return None
             received = os.read(self._process.stdout.fileno(), 65536)
             if not received:
-                died = f"its agent died (exit code {self._process.wait()})"
-                return {"error": f"{died}; the next run starts another"}
+                died = f"its helper process died (exit code {self._process.wait()})"
+                return {"error": f"{died}; the next run starts a new one"}
             self._unread += received
         line, self._unread = self._unread.split(b"\n", 1)
         return json.loads(line)
@@ -95,7 +95,7 @@ class Agent:
         self._process.wait()
 
     def close(self) -> None:
-        """End the process: it goes when its stdin ends."""
+        """End the process: it exits when its stdin ends."""
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         try:
@@ -144,7 +144,7 @@ def python_path() -> str:
 
 
 def what_it_read() -> tuple:
-    """Identify what an agent read at its start: it would not notice that this has changed."""
+    """Identify what an agent reads only at its start: when this changes, a new agent is needed."""
     sources = [*PACKAGE.glob("worker/*.py"), *PACKAGE.glob("launcher/*.py"), PACKAGE / "meter.py"]
     times = tuple(_modified(path) for path in sources)
     return os.getpid(), os.environ.get("PYTHONPATH"), times

@@ -1,4 +1,4 @@
-"""The folders runs write to: private, one a run, removed when nobody can need them any more."""
+"""The folders that runs write to: private, one per run, removed when nobody needs them."""
 
 import atexit
 import contextlib
@@ -18,20 +18,20 @@ import psutil
 from course_utils import paths
 
 KEPT_FAILURES = 20  # run folders of failed runs that outlive their process
-MACHINE = re.sub(r"\W", "_", socket.gethostname())  # others may share the disk
+MACHINE = re.sub(r"\W", "_", socket.gethostname())  # other machines may share the disk
 
 
 def session_folder() -> Path:
     """The folder of this process, for its runs and its agent's log."""
-    session = paths.runs() / _session_name(os.getpid())  # a fork is a process of its own
+    session = paths.runs() / _session_name(os.getpid())  # a fork gets its own folder
     session.mkdir(mode=0o700, exist_ok=True)  # `./run.sh clean` may have removed it
     return session
 
 
 @functools.cache
 def _session_name(owner: int) -> str:
-    """The name of that process's folder, chosen once; from then on it is removed at exit."""
-    # What killed processes left behind. Only on this machine: those of another may still live.
+    """The name of that process's folder, chosen once; the folder is then removed at exit."""
+    # First remove what killed processes left. Only this machine's: others' may still be alive.
     for session in paths.runs().glob(f"*-{MACHINE}-*"):
         pid = session.name.rpartition("-")[2]
         if pid.isdigit() and not psutil.pid_exists(int(pid)):
@@ -42,7 +42,7 @@ def _session_name(owner: int) -> str:
 
 
 class RunFolder:
-    """The folder of one run. It goes with the last reference to it, unless the run failed."""
+    """The folder of one run. It is removed with the last reference to it, unless the run failed."""
 
     def __init__(self, name: str):
         started = time.strftime("%H%M%S")
@@ -50,7 +50,7 @@ class RunFolder:
         self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
     def keep(self) -> None:
-        """Keep the folder of a failed run, and no more of them than `KEPT_FAILURES`."""
+        """Keep the folder of a failed run, and at most `KEPT_FAILURES` such folders."""
         self._remove.detach()
         with contextlib.suppress(FileNotFoundError):  # it was removed while the run lived
             (self.path / "failed").touch()
@@ -61,14 +61,14 @@ class RunFolder:
 
 
 def _failures(*sessions: Path) -> Iterator[Path]:
-    """The marks of the failed runs that are kept in these sessions."""
+    """The markers of the failed runs that these sessions keep."""
     for session in sessions:
         with contextlib.suppress(FileNotFoundError):  # its process has just removed it
             yield from session.glob("*/failed")
 
 
 def _remove(session: Path, owner: int | None = None) -> None:
-    """Remove a session's folder, unless a failed run is kept in it, or a fork of its owner asks."""
+    """Remove a session's folder, unless it keeps a failed run or a fork of its owner asks."""
     if owner in (None, os.getpid()) and not any(_failures(session)):
         shutil.rmtree(session, ignore_errors=True)
 

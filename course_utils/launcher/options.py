@@ -1,4 +1,4 @@
-"""How a script is launched: the one list of options, from which functions and commands are made."""
+"""How a script is launched: one list of options, for functions, magics and commands alike."""
 
 import argparse
 import inspect
@@ -9,7 +9,7 @@ from typing import Any
 
 from course_utils.errors import InputError
 
-MAX_RANKS = 64  # on one machine; more is a slip of the finger
+MAX_RANKS = 64  # on one machine; more is a typing error
 
 
 def whole_number(text: str) -> int:
@@ -44,22 +44,22 @@ class Options:
         rdzv_endpoint: where they meet, as `host:port`.
 
     Raises:
-        InputError: a value that makes no sense; the error says in one sentence which and why.
+        InputError: a value is invalid; the error says in one sentence which and why.
     """
 
     nproc: int = _flag(
         2, "ranks on this machine", "--nproc-per-node", "-n", metavar="N", type=whole_number
     )
-    timeout: float = _flag(120.0, "seconds in total", "--timeout", metavar="S", type=float)
-    stall: float = _flag(30.0, "seconds without a sign of life", "--stall", metavar="S", type=float)
+    timeout: float = _flag(120.0, "stop after S seconds", "--timeout", metavar="S", type=float)
+    stall: float = _flag(30.0, "stop after S idle seconds", "--stall", metavar="S", type=float)
     warm: bool = True
     env: Mapping[str, Any] | None = None
     show: bool = True
     name: str = "run"
-    nnodes: int = _flag(1, "machines", "--nnodes", metavar="N", type=whole_number)
+    nnodes: int = _flag(1, "number of machines", "--nnodes", metavar="N", type=whole_number)
     rdzv_endpoint: str | None = _flag(
         None,
-        "where the machines meet, the same on each",
+        "where the machines meet; the same on each of them",
         "--rdzv-endpoint",
         metavar="HOST:PORT",
     )
@@ -86,7 +86,7 @@ class Options:
 
     @property
     def meeting(self) -> list[str]:
-        """Torchrun's options for where the machines meet, as one would type them."""
+        """Torchrun's options for where the machines meet, as you would type them."""
         if self.nnodes == 1:
             return ["--standalone"]
         return [
@@ -96,7 +96,7 @@ class Options:
 
     @property
     def notice(self) -> str:
-        """What is said before a run over several machines; '' for one machine."""
+        """What to say before a run over several machines; '' for one machine."""
         if self.nnodes == 1:
             return ""
         return (
@@ -110,27 +110,28 @@ def add_flags(parser: Any, **defaults: Any) -> None:
 
     Args:
         parser: it gets one argument per flag, named as the field.
-        defaults: by field name, where the default is not that of `Options`.
+        defaults: by field name, for flags whose default differs from that of `Options`.
     """
-    for each in fields(Options):
-        if each.metadata:
-            default = defaults.get(each.name, each.default)
-            words = dict(each.metadata["words"])
+    for option in fields(Options):
+        if option.metadata:
+            default = defaults.get(option.name, option.default)
+            words = dict(option.metadata["words"])
             if default is not None:
                 words["help"] += f" (default: {default:g})"
-            parser.add_argument(*each.metadata["names"], dest=each.name, default=default, **words)
+            names = option.metadata["names"]
+            parser.add_argument(*names, dest=option.name, default=default, **words)
 
 
 def flags(values: argparse.Namespace) -> dict[str, Any]:
     """What a command line gave for the options that are flags, by field name."""
-    return {each.name: getattr(values, each.name) for each in fields(Options) if each.metadata}
+    return {f.name: getattr(values, f.name) for f in fields(Options) if f.metadata}
 
 
 def takes_options(function: Callable) -> Callable:
-    """Let a function that passes `**options` on to `Options` show them as its own parameters."""
+    """Show the options as parameters of a function that passes `**options` on to `Options`."""
     parameters = list(inspect.signature(function).parameters.values())[:-1]
     options = inspect.signature(Options).parameters.values()
-    parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in options]
+    parameters += [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
     function.__signature__ = inspect.Signature(parameters)
     return function
 

@@ -1,7 +1,7 @@
 """What the forkserver imports once, so that no rank has to.
 
-Each import may fail (torchvision that does not fit torch, say): the rank that needs it then gets
-the error, where the student sees it.
+An import may fail, for example if torchvision does not fit torch. Then the rank that needs it gets
+the error, and the student sees it there.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ MODULES = [
     "course_utils.meter",
 ]
 
-# From now on, and not only when all is imported and it listens.
+# Now, before the imports: if the agent dies during them, this process must not stay behind.
 guards.die_with_parent(int(os.environ["COURSE_AGENT"]))
 
 with guards.modules_stay():

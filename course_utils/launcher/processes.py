@@ -1,4 +1,4 @@
-"""The rank processes of a run, as the notebook's side knows them: by pid and start time."""
+"""The rank processes of a run, which the notebook's side knows by pid and start time."""
 
 import contextlib
 import os
@@ -29,22 +29,22 @@ def has_begun(run_dir: Path) -> set[int]:
 
 
 def kill_ranks(run_dir: Path) -> None:
-    """Kill every rank and the processes it started; one that begins after this ends itself."""
+    """Kill every rank and the processes it started; a rank that begins later ends itself."""
     with contextlib.suppress(FileNotFoundError):
         (run_dir / OVER).touch()
     for pid, started in _noted(run_dir).values():
-        # Each rank leads a process group (worker/guards.py), which may outlive it. As long as it
-        # does, the kernel gives its number to no other process.
+        # Each rank leads a process group (worker/guards.py), which may outlive the rank. As long as
+        # the group exists, the kernel gives its number to no other process, so it is safe to kill.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if not psutil.pid_exists(pid) or _same(psutil.Process(pid), started):
                 os.killpg(pid, signal.SIGKILL)
 
 
 def kill_strays(run_dir: Path) -> None:
-    """Kill what ranks started in sessions of their own: the run's folder is in its environment.
+    """Kill programs that ranks started in other sessions, which `kill_ranks` does not reach.
 
-    Only what is a program of its own: a fork shows its parent's environment. It looks at every
-    process of the machine, so it is for runs that failed.
+    The run's folder in their environment gives them away (a plain fork shows its parent's
+    environment). This looks at every process of the machine, so it is for runs that failed.
     """
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):  # it has ended, or is another user's
@@ -63,12 +63,12 @@ def _noted(run_dir: Path) -> dict[int, tuple[int, float]]:
     """The pid and start time that each rank wrote down, by index."""
     noted = {}
     for path in run_dir.glob("rank_*/pid"):
-        with contextlib.suppress(ValueError):  # made, and not yet written
+        with contextlib.suppress(ValueError):  # created, but not yet written
             pid, _, started = path.read_text().split()
             noted[int(path.parent.name.removeprefix("rank_"))] = int(pid), float(started)
     return noted
 
 
 def _same(process: psutil.Process, started: float) -> bool:
-    """Whether this process is the one that started then, and not a later one with its pid."""
+    """Whether this process started at `started`; if not, it only got the pid of one that did."""
     return abs(process.create_time() - started) < CLOCK

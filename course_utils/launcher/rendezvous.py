@@ -25,7 +25,7 @@ class LoopbackRendezvous(RendezvousHandler):
 
     def __init__(self, run_id: str):
         self._run_id = run_id
-        # Bound before it is handed over: no other process can take the port in between.
+        # Bind first and hand the socket over: no other process can take the port in between.
         listener = socket.create_server((LOOPBACK, 0))
         self._port = listener.getsockname()[1]
         self._store = TCPStore(
@@ -39,7 +39,7 @@ class LoopbackRendezvous(RendezvousHandler):
 
     @property
     def use_agent_store(self) -> bool:
-        """The ranks use this store too, so that none of them has to open one."""
+        """The ranks use this store too, so no rank has to open one."""
         return True
 
     def get_backend(self) -> str:
@@ -56,7 +56,7 @@ class LoopbackRendezvous(RendezvousHandler):
         return RendezvousInfo(store, 0, 1, RendezvousStoreInfo(LOOPBACK, self._port))
 
     def is_closed(self) -> bool:
-        """One meeting, and it never closes."""
+        """The only meeting never closes."""
         return False
 
     def set_closed(self) -> None:
@@ -67,7 +67,7 @@ class LoopbackRendezvous(RendezvousHandler):
         return 0
 
     def shutdown(self) -> bool:
-        """Close the store with the run, and not when the garbage collector gets to it."""
+        """Close the store with the run, not whenever the garbage collector gets to it."""
         del self._store
         return True
 

@@ -45,7 +45,7 @@ def environ(options: Options) -> dict[str, str]:
         "OMP_NUM_THREADS": str(threads),  # unset, torchrun prints a banner and takes 1
         "TORCH_DISTRIBUTED_DEBUG": "INFO",  # DDP's errors then name the parameters
     }
-    if options.nnodes == 1:  # no look-up of the host's name, no open port
+    if options.nnodes == 1:  # no look-up of the host name, and no port open to the network
         defaults |= dict.fromkeys(("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"), LOOPBACK_INTERFACE)
     ours = {"PYTHONPATH": python_path(), "PYTHONUNBUFFERED": "1"}
     chosen = {name: str(value) for name, value in (options.env or {}).items()}

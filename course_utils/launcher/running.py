@@ -1,4 +1,4 @@
-"""A run from its start to its end: starts the ranks, watches them, and judges what they left."""
+"""A run from start to end: starts the ranks, watches them, and judges what they left behind."""
 
 import contextlib
 import shlex
@@ -22,11 +22,11 @@ from course_utils.runs import Rank, Run
 POLL = 0.02  # seconds between two looks at the ranks' logs
 GRACE = 1.0  # seconds the ranks have to end when they are asked to
 
-_one_at_a_time = threading.Lock()
+_one_at_a_time = threading.Lock()  # the agent handles one run at a time
 
 
 class Screen:
-    """What is seen of a run while it lives; this one shows nothing."""
+    """What shows a run while it lives; this one shows nothing."""
 
     def update(self) -> None:
         """Show what has happened since the last call."""
@@ -84,15 +84,15 @@ def _execute(run: Run, request: dict[str, Any], options: Options, screen: Screen
         agent.wait_until_ready()
         agent.run(request)
         outcome = _watch(run, agent, screen, options)
-    except BaseException as error:  # an interrupt: the ranks must not outlive it
+    except BaseException as error:  # an interrupt too: the ranks must not outlive it
         _give_up(run, agent, screen)
         if isinstance(error, KeyboardInterrupt):
-            raise Stopped("the run was stopped, and all its ranks ended") from None
+            raise Stopped("the run was stopped; its ranks have ended") from None
         if isinstance(error, LaunchError):
-            run.folder.keep()  # and with it the agent's log, which the error names
+            run.folder.keep()  # and so the agent's log beside it, which the error names
         raise
     finally:
-        processes.kill_ranks(run.dir)  # what a rank started and left behind
+        processes.kill_ranks(run.dir)  # a good rank may leave processes behind, too
     run.seconds = time.monotonic() - start
     _fill_in_exit_codes(run, outcome)
     run.verdict = judge(run, outcome, options.nnodes * options.nproc)
@@ -104,18 +104,18 @@ def _watch(run: Run, agent: client.Agent, screen: Screen, options: Options) -> d
     start, activity = time.monotonic(), Activity(run)
     while (outcome := agent.wait(POLL)) is None:
         screen.update()
-        gone = activity.gone()  # torchrun would wait for the others, for ever if they wait too
+        gone = activity.gone()  # torchrun waits for the other ranks, which may wait for this one
         over = _over(options, time.monotonic() - start, activity.quiet())
         if gone or over:
             found = {"over": over, "gone ranks": gone, "stopped ranks": activity.stopped()}
             processes.dump_stacks(run.dir)
-            time.sleep(0.2)  # the time to write them
+            time.sleep(0.2)  # the ranks need a moment to write them
             return (_stop(run, agent) or {}) | found
     return outcome
 
 
 def _over(options: Options, seconds: float, quiet: float) -> str | None:
-    """Why a run of so many seconds, the last of them quiet, is stopped; None if it is not."""
+    """Why a run must be stopped after `seconds`, the last `quiet` without activity; or None."""
     if seconds > options.timeout:
         return f"the run was stopped at its timeout of {options.timeout:g} s"
     if quiet > options.stall:
@@ -124,7 +124,7 @@ def _over(options: Options, seconds: float, quiet: float) -> str | None:
 
 
 def _stop(run: Run, agent: client.Agent) -> dict[str, Any] | None:
-    """End a run from outside; an agent that does not come to its end goes with it."""
+    """End a run from outside; if the agent cannot end it, end the agent too."""
     outcome = None
     try:
         agent.interrupt()
@@ -133,13 +133,13 @@ def _stop(run: Run, agent: client.Agent) -> dict[str, Any] | None:
             processes.kill_ranks(run.dir)
             outcome = agent.wait(GRACE)
     finally:
-        if outcome is None:  # also of an interrupted wait: the reply would pass for the next run's
+        if outcome is None:  # after an interrupt too: a late reply would pass for the next run's
             agent.kill()
     return outcome
 
 
 def _give_up(run: Run, agent: client.Agent, screen: Screen) -> None:
-    """End a run for which nobody waits any more; a second interrupt only makes that quicker."""
+    """End a run that nobody waits for any more; a second interrupt only makes that quicker."""
     try:
         with contextlib.suppress(KeyboardInterrupt):
             _stop(run, agent)
@@ -154,7 +154,7 @@ def _fill_in_exit_codes(run: Run, outcome: dict[str, Any]) -> None:
     recorded = {"finished": 0, "raised": 1}
     for index, rank in enumerate(run.ranks):
         code, end = seen.get(index), rank.last("end")
-        if code is None and end:  # it was on its way out when torchrun ended all
+        if code is None and end:  # it was about to exit when torchrun ended all ranks
             code = recorded.get(end["how"], end.get("status"))
         run.ranks[index] = replace(rank, exitcode=code)
 
@@ -163,6 +163,6 @@ def _missing(path: Path) -> Verdict:
     there = ", ".join(sorted(other.name for other in path.parent.glob("*.py"))) or "none"
     return Verdict(
         "launcher",
-        f"workers/{path.name} is not there, and no notebook has a cell that writes it. "
+        f"workers/{path.name} does not exist, and no notebook has a cell that writes it. "
         f"Write it with %%worker {path.name}. Files in workers/: {there}",
     )

@@ -15,7 +15,7 @@ from course_utils.launcher import rendezvous
 
 GRACE = 1  # seconds
 exitcodes: dict[int, int] = {}  # of the ranks of the current run that ended by themselves
-ended_by_torchrun = False  # whether torchrun has begun to end those that run
+ended_by_torchrun = False  # whether torchrun has begun to end the remaining ranks
 rendezvous.register()
 
 
@@ -33,7 +33,7 @@ def run(arguments: list[str], stop: threading.Event) -> dict[str, Any]:
     global ended_by_torchrun
     exitcodes.clear()
     ended_by_torchrun = False
-    # Torchrun's own handler, which it sets only when it comes to start the ranks.
+    # Torchrun's own handler. Torchrun sets it only when it starts ranks; a stop may come earlier.
     between_runs = signal.signal(signal.SIGTERM, api._terminate_process_handler)
     try:
         if stop.is_set():
@@ -48,13 +48,13 @@ def run(arguments: list[str], stop: threading.Event) -> dict[str, Any]:
     return {"exitcodes": exitcodes, "stopped": None}
 
 
-# Torchrun reports the rank whose end it noticed first, and not always the others. The functions
+# Torchrun reports the rank whose end it noticed first, but not always the others. The functions
 # below wrap its private classes to note how each rank ended by itself, before torchrun ends the
 # rest. They also give ranks that ignore SIGTERM only `GRACE` seconds before SIGKILL, not 30.
 
 
 def note(codes: Iterable[int | None]) -> None:
-    """Note the exit codes of the ranks, in order; None is a rank that runs."""
+    """Note the exit codes of the ranks, in order; None for a rank that still runs."""
     for rank, code in enumerate(codes):
         if code is not None and not ended_by_torchrun:
             exitcodes.setdefault(rank, code)
@@ -68,7 +68,7 @@ def watch_forked_ranks() -> None:
         codes = [process.exitcode for process in self.processes]
         note(codes)
         if timeout is not None and timeout < 0 and not any(codes):
-            return False  # torch would look again: a rank that failed in between were not noted
+            return False  # torch looks again: a rank that failed in between would not be noted
         try:
             return join(self, timeout, **named)
         except ProcessExitedException as error:
@@ -82,14 +82,14 @@ def watch_forked_ranks() -> None:
 
 
 def watch_started_ranks() -> None:
-    """Note the exit codes of cold ranks, just before torchrun ends those that run."""
+    """Note the exit codes of cold ranks, just before torchrun ends those that still run."""
     close = api.SubprocessContext._close
 
     def noting(self: api.SubprocessContext, death_sig: signal.Signals, timeout: int = 30) -> None:
         global ended_by_torchrun
         handlers = sorted(self.subprocess_handlers.items())
         note(handler.proc.poll() for _, handler in handlers)
-        ended_by_torchrun = True  # it closes twice, and by then has ended all
+        ended_by_torchrun = True  # it closes twice, and the second time all have ended
         close(self, death_sig, min(timeout, GRACE))
 
     api.SubprocessContext._close = noting
@@ -98,15 +98,15 @@ def watch_started_ranks() -> None:
 def hold_sigterm_while_ranks_start() -> None:
     """Hold SIGTERM back while ranks are being started.
 
-    An exception in the middle would orphan the ranks that run already, because torchrun ends ranks
-    only once all have started. And the forkserver dies of a request that breaks off.
+    An exception halfway would orphan the ranks that already run, because torchrun ends ranks only
+    once all have started. Also, a request that breaks off would kill the forkserver.
     """
     for context in (api.MultiprocessContext, api.SubprocessContext):
         context._start = holding_sigterm(context._start)
 
 
 def holding_sigterm(start: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Wrap `start` so that a SIGTERM which comes during it is raised after it."""
+    """Wrap `start` so that a SIGTERM that arrives during it is raised after it."""
 
     def starting(self: Any) -> None:
         came: list[int] = []
@@ -124,7 +124,7 @@ def holding_sigterm(start: Callable[[Any], None]) -> Callable[[Any], None]:
 def log_without_tracebacks() -> None:
     """Keep torchrun's own traceback of a rank's end out of the agent's log.
 
-    To format it, torch imports its compiler: a whole second, while the student waits.
+    To format it, torch imports its compiler, which takes a second while the student waits.
     """
 
     def drop_traceback(record: logging.LogRecord) -> bool:

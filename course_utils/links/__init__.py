@@ -54,7 +54,7 @@ def why_not() -> str:
     if trial.returncode == 0:
         return ""
     said = trial.stderr.strip().splitlines() or ["no reason given"]
-    return f"this machine does not permit network namespaces ({said[-1]})"
+    return f"this machine does not allow network namespaces ({said[-1]})"
 
 
 def bandwidth(mbit: float) -> float:
@@ -132,7 +132,7 @@ def check(hosts: int = 1, mbit: float = 1) -> None:
     if not mbit > 0:
         raise InputError(f"a link's rate must be above 0 Mbit/s, not {mbit!r}")
     if reason := why_not():
-        raise InputError(f"no hosts can be made here: {reason}")
+        raise InputError(f"cannot make hosts here: {reason}")
 
 
 @contextlib.contextmanager
@@ -190,5 +190,5 @@ def why_it_failed(done: Run, log: Path) -> str:
     if failed:
         _, number, rank = min(failed)
         return f"rank {number}: {rank.stderr.strip().splitlines()[-1]}"
-    said = log.read_text(errors="replace").strip().splitlines() or ["nothing was said"]
+    said = log.read_text(errors="replace").strip().splitlines() or ["they printed nothing"]
     return f"the hosts ended too early: {said[-1]}"

@@ -1,7 +1,7 @@
-"""Whose part runs: the student's, once its check has passed, or ours.
+"""Whose answer runs: the student's once it has passed its check, otherwise ours.
 
-A cell whose magic says `--ours 04.1` holds our answer to exercise 04.1. When the student's own has
-passed its check, that cell writes the student's text in place of ours.
+A cell whose magic says `--ours 04.1` holds our answer to exercise 04.1. Once the student's answer
+has passed its check, that cell writes the student's text in place of ours.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ def file_of(number: str) -> str:
 
 
 def note(number: str, passed: bool) -> None:
-    """Note what the check of an exercise found, and the text that it looked at."""
+    """Note what the check of an exercise found, and for which text."""
     noted = _noted()
     noted.pop(number, None)
     if passed:
@@ -26,7 +26,7 @@ def note(number: str, passed: bool) -> None:
 
 
 def passed_text(number: str) -> str | None:
-    """The student's file, if it has passed its check and was not changed since; else None."""
+    """The student's file, if it has passed its check and has not changed since; else None."""
     text = _answer(number)
     return text if text and _noted().get(number) == _digest(text) else None
 
@@ -47,5 +47,5 @@ def _notes() -> Path:
 def _noted() -> dict[str, str]:
     try:
         return json.loads(_notes().read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # nothing has passed yet, or two kernels wrote at once
+    except (OSError, ValueError):  # no answer has passed yet, or two kernels wrote at once
         return {}

@@ -1,4 +1,4 @@
-"""The line of a magic, read as a command line."""
+"""Reads the line of a magic like a command line."""
 
 import argparse
 import shlex
@@ -34,12 +34,12 @@ def parse_torchrun(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args(words)
     if options.name and not options.name.isidentifier():
-        raise InputError(f"--as {options.name}: the name must be one that Python allows")
+        raise InputError(f"--as {options.name}: choose a name that is valid in Python")
     return options
 
 
 def split(line: str) -> list[str]:
-    """A magic's line, split as a shell splits words.
+    """Split a magic's line into words as a shell does.
 
     Raises:
         InputError: it cannot be split.
@@ -48,6 +48,6 @@ def split(line: str) -> list[str]:
         return shlex.split(line)
     except ValueError:
         raise InputError(
-            f"a quotation mark or a backslash stands alone in the line {line.strip()}: put a "
+            f"unmatched quotation mark or backslash in the line {line.strip()}: put a "
             "backslash before it, or leave it out"
         ) from None

@@ -1,4 +1,4 @@
-"""Reads the worker cells out of the notebooks: the only source of every worker file."""
+"""Reads the worker cells of the notebooks, which are the only source of every worker file."""
 
 import json
 import os
@@ -25,7 +25,7 @@ class Cell:
         id: the notebook's id of the cell.
         notebook: the notebook's file name without its ending.
         magic: `worker`, `torchrun` or `ours`.
-        line: what follows the magic, split as a shell splits words.
+        line: what follows the magic, split into words as a shell does.
         body: the rest of the cell, which becomes the file.
         tags: the cell's tags.
     """
@@ -61,7 +61,7 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """What the cell adds to its file: the student's answer where that has passed its check."""
+        """What the cell adds to its file: the student's answer, if that has passed its check."""
         theirs = answers.passed_text(self.ours) if self.ours else None
         return file_text(theirs or self.body)
 
@@ -85,7 +85,7 @@ def _all_cells() -> Iterator[Cell]:
 def _cells_of(path: Path, modified: int) -> list[Cell]:
     """The cells with a magic of the course in one notebook, as it was when `modified`.
 
-    Without those whose first line is broken: their magic says what is wrong when they run.
+    Cells with a broken first line are left out: their magic says what is wrong when they run.
     """
     found = []
     for cell in read(path)["cells"]:
@@ -114,13 +114,13 @@ def read(path: Path) -> dict[str, Any]:
         book["cells"]
     except OSError as error:
         raise InputError(
-            f"cannot read the notebook {path} ({error.strerror}): see that it is there, and yours "
-            "to read"
+            f"cannot read the notebook {path} ({error.strerror}): check that it exists and that "
+            "you may read it"
         ) from None
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(
-            f"the notebook {path} is broken ({error}): take git's conflict marks out of it, if "
-            "that is why, or move it out of its folder"
+            f"the notebook {path} is broken ({error}): remove any conflict marks that git left, or "
+            "move it out of its folder"
         ) from None
     return book
 

@@ -82,7 +82,7 @@ def find(name: str) -> Demo:
     """
     demos = find_all()
     if name not in demos:
-        raise InputError(f"there is no demo {name!r}; there are: {', '.join(demos) or 'none'}")
+        raise InputError(f"there is no demo {name!r}; choose one of {', '.join(demos) or 'none'}")
     return demos[name]
 
 
@@ -95,11 +95,11 @@ def title(notebook: str) -> str:
 
 
 def options_help(demo: Demo) -> str:
-    """What a demo's script says about itself and its options, by its own `--help`."""
+    """What a demo's script says about itself and its options in its own `--help`."""
     if not demo.has_options:
         return f"{demo.about}\n"
     _, said = _read_options(demo, ["--help"], demo.main.nproc)
-    return said.partition("\n\n")[2]  # without the usage, which knows no option of launching
+    return said.partition("\n\n")[2]  # without the usage line, which lacks the launch options
 
 
 def check_options(demo: Demo, arguments: Sequence[str], ranks: int) -> None:
@@ -115,7 +115,7 @@ def check_options(demo: Demo, arguments: Sequence[str], ranks: int) -> None:
     """
     if not demo.has_options:
         if arguments:
-            raise InputError(f"demo {demo.name} has no options of its own, and no {arguments[0]}")
+            raise InputError(f"demo {demo.name} takes no options of its own, so not {arguments[0]}")
         return
     status, said = _read_options(demo, arguments, ranks)
     if status:
@@ -124,16 +124,16 @@ def check_options(demo: Demo, arguments: Sequence[str], ranks: int) -> None:
 
 
 def _read_options(demo: Demo, arguments: Sequence[str], ranks: int) -> tuple[int, str]:
-    """The exit status of the script's own `parse_arguments`, 0 if it returned, and its words.
+    """The exit status of the script's own `parse_arguments`, 0 if it returned, and its output.
 
-    It runs in the helper process that will fork the ranks, which imports torch only once.
+    It runs in the helper process that will also start the ranks, so torch is imported only once.
     """
     from course_utils.launcher.running import launch_path  # needs more than Python
 
     words = [str(script_path(demo.main.file)), demo.name, str(ranks), *arguments]
     width = {"COLUMNS": shutil.get_terminal_size().columns}
     run = launch_path(READ_OPTIONS, words, Options(nproc=1, env=width))
-    if not run.ok:  # the script is broken, and its ranks will show where
+    if not run.ok:  # the script is broken: its ranks will show where
         return 0, ""
     (answer,) = run.reports
     return answer["status"], answer["said"]

@@ -1,4 +1,4 @@
-"""Re-executes a notebook and saves it without noise: for those who edit the course."""
+"""Executes a notebook and saves it without noise, for people who edit the course."""
 
 from pathlib import Path
 
@@ -7,13 +7,13 @@ from nbclient import NotebookClient
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 KEPT = ("tags", "jupyter")  # of a cell's metadata; "jupyter" folds our answers
-TIMEOUT = 600  # seconds a cell may take
+TIMEOUT = 600  # seconds that a cell may take
 
 
 def execute(path: Path) -> None:
     """Run all cells of `path` in a new kernel, in its own folder, and save it in place.
 
-    Cell ids stay; times and versions, which differ from machine to machine, are left out.
+    Cell ids stay; metadata that differs between machines, such as times and versions, goes.
     """
     book = nbformat.read(path, as_version=4)
     client = NotebookClient(
@@ -21,12 +21,12 @@ def execute(path: Path) -> None:
         timeout=TIMEOUT,
         kernel_name=KERNEL["name"],
         record_timing=False,
-        coalesce_streams=True,  # a busy kernel sends a line in parts
+        coalesce_streams=True,  # a busy kernel may send a line in pieces
         resources={"metadata": {"path": str(path.resolve().parent)}},
     )
     try:
         client.execute()
-    finally:  # a notebook that fails is saved too: its outputs say where
+    finally:  # save it even if it failed: its outputs say where
         book.metadata = nbformat.from_dict(
             {"kernelspec": KERNEL, "language_info": {"name": "python"}}
         )

@@ -1,6 +1,6 @@
 """The worker files: written by cells, read back as modules.
 
-A cell that runs again replaces the text it wrote before, and what other cells added stays.
+A cell that runs again replaces the text that it wrote before; the text of other cells stays.
 """
 
 import ast
@@ -26,7 +26,7 @@ def write(file: str, body: str, append: bool = False, ours: str = "", cell_id: s
         file: the worker file's name.
         body: the cell without its first line.
         append: the cell continues a file that another cell began.
-        ours: the exercise that the cell answers. A student's answer that has passed its check is
+        ours: the exercise that the cell answers. If a student's answer has passed the check, it is
             written in place of the cell.
         cell_id: the notebook's id of the cell; '' if it is not known.
     """
@@ -34,7 +34,7 @@ def write(file: str, body: str, append: bool = False, ours: str = "", cell_id: s
     theirs = answers.passed_text(ours) if ours else None
     text = file_text(theirs or body)
     if append:
-        write_missing(path.name)  # the part before, if its cell was not run yet
+        write_missing(path.name)  # the part before it, if its cell has not run yet
     content = path.read_text(encoding="utf-8") if path.exists() else ""
     noted = _noted()
     written = noted.get(path.name, {})
@@ -58,10 +58,10 @@ def _lines(count: int) -> str:
 
 
 def _key(file: str, written: dict[str, str], text: str, cell_id: str) -> str:
-    """Under which key a cell that appends noted what it wrote before.
+    """The key under which a cell that appends has noted what it wrote.
 
-    By its id. Where nobody tells it (a notebook that is executed without a page), the saved
-    notebook does, if it holds the same text; else it is the cell that defined the same names.
+    The key is the cell's id. If the id is unknown (the notebook runs without a page), it is the id
+    of the saved cell with the same text, or else the key of the text that defines the same names.
     """
     saved = (cell.id for cell in parts().get(file, []) if cell.append and cell.text == text)
     if known := cell_id or next(saved, ""):
@@ -89,7 +89,7 @@ def _defined(text: str) -> set[str]:
 
 
 def _find(content: str, text: str) -> int | None:
-    """Where the whole text of a cell stands in a file; None if it does not."""
+    """Where a file has the whole text of a cell; None if it does not."""
     if content.startswith(text) and content[len(text) : len(text) + len(GAP)] in ("", GAP):
         return 0
     start = f"{content}{GAP}".find(f"\n{GAP}{text}{GAP}")
@@ -119,7 +119,7 @@ def _by_key(cells: list[Cell]) -> dict[str, str]:
 def write_missing(*names: str) -> None:
     """Write these worker files, and those they import, where they are missing in `workers/`.
 
-    A file that is there is left alone: the student may have changed it.
+    Existing files are left alone: the student may have changed them.
     """
     saved, seen, wanted = parts(), set(), list(names)
     while wanted:
@@ -135,7 +135,7 @@ def write_missing(*names: str) -> None:
 
 
 def script_path(script: str | Path) -> Path:
-    """The path of a worker file; what is missing in `workers/` is written from the notebooks.
+    """The path of a worker file, written from the notebooks if it is missing in `workers/`.
 
     Args:
         script: its name, with or without `workers/` before it.
@@ -180,9 +180,9 @@ def imported(path: Path) -> list[str]:
 
 
 def load_worker(name: str) -> ModuleType:
-    """The worker file `name` as a module of this process: run anew, as the file is now.
+    """The worker file `name` as a module of this process, executed again as the file is now.
 
-    What it imports from other worker files is imported once, as Python does.
+    Other worker files that it imports are imported only once, as usual in Python.
 
     Raises:
         FileNotFoundError: it is not in `workers/`, and no notebook has a cell that writes it.
@@ -190,7 +190,7 @@ def load_worker(name: str) -> ModuleType:
     write_missing(name)
     path = paths.workers() / name
     if not path.exists():
-        raise FileNotFoundError(f"workers/{name} is not there: write it with %%worker {name}")
+        raise FileNotFoundError(f"workers/{name} does not exist: write it with %%worker {name}")
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
     module = ModuleType(path.stem)

@@ -16,7 +16,7 @@ def launch(script: str | Path, *arguments: Any, check: bool = True, **options: A
     """Run a worker file with torchrun and wait for its end.
 
     Args:
-        script: a file of `workers/`; one that is missing is written from the notebooks.
+        script: a file of `workers/`; if it is missing, it is written from the notebooks.
         arguments: passed to the script.
         check: raise `LaunchError` when the run fails; otherwise the verdict is in `run.verdict`.
         options: see `course_utils.launcher.options.Options`: nproc, timeout, stall (seconds),
@@ -24,7 +24,7 @@ def launch(script: str | Path, *arguments: Any, check: bool = True, **options: A
 
     Raises:
         LaunchError: the run failed; its text says which rank, where and why.
-        InputError: an option or a file name makes no sense; nothing was started.
+        InputError: an option or the file name is invalid; nothing was started.
         TypeError: there is no option of that name.
     """
     run = launch_path(script_path(script), map(str, arguments), Options(**options), screen_for)

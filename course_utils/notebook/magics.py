@@ -1,4 +1,4 @@
-"""The magics: `%%worker`, `%%torchrun`, `%torchrun`, `%%ours` and `%solution`; the cards."""
+"""The magics `%%worker`, `%%torchrun`, `%torchrun`, `%%ours` and `%solution`, and the cards."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _cell_id = ""  # of the cell that runs
 
 
 def register(shell: Any) -> None:
-    """Make the magics known to an IPython shell, and show each failed run as a card."""
+    """Register the magics with an IPython shell, and show each failed run as a card."""
     shell.register_magic_function(worker, "cell", "worker")
     shell.register_magic_function(torchrun, "line_cell", "torchrun")
     shell.register_magic_function(ours, "cell", "ours")
@@ -28,18 +28,18 @@ def register(shell: Any) -> None:
 
 
 def verdict_bundle(verdict: Verdict, **_: Any) -> dict[str, str]:
-    """A verdict as a card, on an open page; elsewhere what Python shows."""
+    """A verdict as a card on an open page; elsewhere Python shows it as usual."""
     return page.bundle(cards.failure(verdict), verdict.text) if page.watched() else {}
 
 
 def remember_cell(info: Any) -> None:
-    """Keep the id of the cell that is about to run; pages name it, and nbclient does not."""
+    """Keep the id of the cell that is about to run; pages send it, but nbclient does not."""
     global _cell_id
     _cell_id = info.cell_id or ""
 
 
 def show_failure(result: Any) -> None:
-    """Show the card of the run that a cell failed with, on an open page."""
+    """On an open page, show the card of the run that made a cell fail."""
     error = result.error_in_exec
     if isinstance(error, LaunchError) and error.run and page.watched():
         from IPython.display import display
@@ -81,12 +81,12 @@ def torchrun(line: str, cell: str | None = None) -> None:
 
 
 def ours(line: str, cell: str) -> None:
-    """`%%ours 01.1`: run our answer, unless the student's has passed its check here."""
+    """`%%ours 01.1`: run our answer, unless the student's has passed its check in this kernel."""
     from course_utils.exercises.checking import has_passed
 
     number = line.strip()
     if has_passed(number):
-        print(f"{number}: yours has passed its check, and is what runs from here on")
+        print(f"{number}: your answer has passed its check, so the course uses it from here on")
         return
     result = _shell().run_cell(cell)
     result.raise_error()
@@ -94,7 +94,7 @@ def ours(line: str, cell: str) -> None:
 
 
 def solution(line: str) -> None:
-    """`%solution 04.1`: show the course's own solution of an exercise, folded in."""
+    """`%solution 04.1`: show the course's own solution of an exercise, folded."""
     from IPython.display import display
 
     from course_utils.exercises.checking import find

@@ -7,7 +7,7 @@ import sys
 from course_utils.meter import meter
 from course_utils.worker import report
 
-sys.path.remove(os.path.dirname(__file__))  # a worker file may bear the name of a module there
+sys.path.remove(os.path.dirname(__file__))  # a worker file may have the same name as a module there
 sys.argv = sys.argv[1:]
 with meter() as moved:
     runpy.run_path(sys.argv[0], run_name="__main__")

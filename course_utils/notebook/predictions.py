@@ -1,4 +1,4 @@
-"""A reader's guess, kept until the measurement: `predict("12 MB")`."""
+"""Keeps a reader's guess until the measurement: `predict("12 MB")`."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ class Guess:
     """What the reader expects.
 
     Args:
-        text: the guess, as "12 MB"; '' is none.
+        text: the guess, as "12 MB"; '' for no guess.
     """
 
     def __init__(self, text: str):
         self._text = text.strip()
 
     def compare(self, measured: Any) -> None:
-        """Print the guess beside what was measured; nothing without a guess or without a reader."""
+        """Print the guess beside the measurement; nothing if there is no guess or no open page."""
         if self._text and page.watched():
             print(f"You guessed {self._text}. Measured: {measured}.")
 

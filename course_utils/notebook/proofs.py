@@ -17,7 +17,7 @@ class Proof:
         claim: one sentence.
         on: what it was measured on.
         worst: the worst value seen; the claim holds if it is at most `bound`.
-        bound: what it may be.
+        bound: the largest value at which the claim holds.
     """
 
     claim: str
@@ -27,7 +27,7 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether the measurement bears the claim out; not-a-number bears out nothing."""
+        """Whether the measurement supports the claim; not-a-number supports nothing."""
         return self.worst <= self.bound
 
 
@@ -35,7 +35,7 @@ def record(claim: str, on: str, worst: float, bound: float) -> None:
     """Keep a claim measured in the notebook itself.
 
     Raises:
-        AssertionError: the measurement does not bear it out.
+        AssertionError: the measurement does not support it.
     """
     proof = Proof(claim, on, worst, bound)
     _rows[claim] = proof
@@ -49,7 +49,7 @@ def add(run: Run) -> None:
         AssertionError: a claim does not hold, or the run reported none.
     """
     found = reported(run)
-    assert found, f"{run.command} reported no claim"
+    assert found, f"{run.command} reported no claim: call report(claim=, on=, worst=, bound=)"
     for proof in found:
         record(proof.claim, proof.on, proof.worst, proof.bound)
 

@@ -1,7 +1,7 @@
 """Lets a demo's script read its options and do nothing else: `FILE NAME RANKS [arguments]`.
 
-The script is run under another name than `__main__`, so it only defines its functions. Then its
-`parse_arguments` is called as if `RANKS` ranks had been started, and what it says is reported.
+The script runs under another name than `__main__`, so it only defines its functions. Then its
+`parse_arguments` is called as if `RANKS` ranks had been started, and its output is reported.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ import sys
 
 from course_utils.worker import report
 
-sys.path.remove(os.path.dirname(__file__))  # a worker file may bear the name of a module there
+sys.path.remove(os.path.dirname(__file__))  # a worker file may have the same name as a module there
 script, name, ranks, *arguments = sys.argv[1:]
 script_names = runpy.run_path(script, run_name="demo")
 os.environ["WORLD_SIZE"] = ranks

@@ -1,4 +1,4 @@
-"""Runs a demo in front of an audience: live, then its speed, then the proofs of its notebook."""
+"""Runs a demo for an audience: first live, then to measure it, then the notebook's proofs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -55,7 +55,7 @@ def perform(
         run = launch(main.file, *main.arguments, nproc=ranks, **options)
         print(summary(run), flush=True)
         if compare:
-            print("Again on one rank, and again under the meter ...", flush=True)
+            print("Running it again on one rank, and then under the meter ...", flush=True)
             print(speed_up(main, run, **options), flush=True)
             print(bytes_moved(main, **options), flush=True)
         return prove(demo)
@@ -67,9 +67,9 @@ def perform(
 
 
 def summary(run: Run) -> str:
-    """How long a run took and, if its script counts something, its rate per second."""
+    """How long a run took and, if its script reports one, its rate per second."""
     amount, unit = pace(run)
-    took = f"{run.seconds:.1f} s in all, importing torch included"
+    took = f"{run.seconds:.1f} s in total, including the import of torch"
     return f"{took} · {rate(amount)} {unit}" if amount else took
 
 
@@ -93,7 +93,7 @@ def pace(run: Run) -> tuple[float, str]:
 def speed_up(main: Step, run: Run, **options: Any) -> str:
     """Run a demo on one rank and say how much faster `run` was.
 
-    To be fair, that one rank gets as many threads as a rank of `run` had, and the same device.
+    To be fair, the single rank gets as many threads as a rank of `run` had, and the same device.
     """
     ranks = len(run.ranks)
     env = {"OMP_NUM_THREADS": environ(Options(nproc=ranks))["OMP_NUM_THREADS"]}
@@ -101,10 +101,10 @@ def speed_up(main: Step, run: Run, **options: Any) -> str:
         env["COURSE_DEVICE"] = "cpu"
     alone = launch(main.file, *main.arguments, nproc=1, env=env, check=False, show=False, **options)
     if not alone.ok:  # a parameter server without a worker, for example
-        return "speed-up: not known, because the script does not run on one rank"
+        return "speed-up: unknown, because the script does not run on one rank"
     (one, unit), (all_, unit_of_all) = pace(alone), pace(run)
     if not one or unit != unit_of_all:
-        return "speed-up: not known, because the script reports neither a rate nor its steps"
+        return "speed-up: unknown, because the script reports neither a rate nor its steps"
     return (
         f"speed-up: {ranks} ranks are {all_ / one:.2f} times as fast as one, "
         f"which does {rate(one)} {unit}"
@@ -118,11 +118,11 @@ def bytes_moved(main: Step, **options: Any) -> str:
     run = launch_path(METERED, [script, *main.arguments], settings)
     sent, calls = last_of_each(run, "sent"), last_of_each(run, "calls")
     if not run.ok or len(sent) < main.nproc:
-        return "bytes: not known, because the script did not come to its end under the meter"
+        return "bytes: unknown, because the script did not finish under the meter"
     most, number = max(zip(sent, calls, strict=True))  # of one rank
     return (
-        f"bytes: a rank sent up to {size(most)} in {number:,} collectives and messages, "
-        "as the meter counts"
+        f"bytes: the busiest rank sent {size(most)} in {number:,} collectives and messages, "
+        "as counted by the meter"
     )
 
 
@@ -133,7 +133,7 @@ def last_of_each(run: Run, name: str) -> list[int]:
 
 
 def prove(demo: Demo) -> bool:
-    """Run the proofs of a demo and print them as a table; say whether every claim holds.
+    """Run the proofs of a demo and print them as a table; return whether every claim holds.
 
     Raises:
         LaunchError: a proof failed.

@@ -1,4 +1,4 @@
-"""Pictures, of one family: axes with units, and each rank always in its own colour."""
+"""Pictures in one style: axes have units, and each rank always has the same colour."""
 
 from course_utils.show.collectives import collective, ring
 from course_utils.show.curves import costs, histogram, series

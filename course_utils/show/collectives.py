@@ -1,4 +1,4 @@
-"""Who has what: before and after a collective, and at every step around a ring."""
+"""Which rank holds what: before and after a collective, and in every step around a ring."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,21 +13,21 @@ from course_utils.show import style
 Held = Mapping[int, Sequence[float]]  # rank -> its numbers
 Step = dict[int, tuple[list[int], int | None]]  # rank -> what it holds, and the chunk it sends
 
-CELL, ROW = 0.86, 0.78  # the part of a place's width and height that a box fills
+CELL, ROW = 0.86, 0.78  # the share of a place's width and height that a box fills
 NAMES, ARROW = 1.6, 3.0  # places for the ranks' names and for the arrow
-PLACES = (10.0, 16.0)  # in a column: where two stand side by side, and where one stands alone
+PLACES = (10.0, 16.0)  # in a column: with two columns, and with one
 STEPS = 3  # of a ring side by side
 
 
 def collective(run: Run, *, title: str) -> None:
-    """Draw, for each collective that the ranks of `run` reported, who had what and who has what.
+    """Draw what each rank holds before and after each collective that `run` reported.
 
-    A number has the colour of the rank that had it before. A number that no rank had before was
-    made from all ranks, and has a stripe in the colour of each.
+    A number has the colour of the rank that held it before. A number that no rank held before was
+    computed from all ranks, and has a stripe in the colour of each.
 
     Args:
         run: its ranks called `report(collective=NAME, before=[...], after=[...])`, lists of
-            numbers, `[]` for nothing. What the ranks have before should differ from rank to rank.
+            numbers, `[]` for nothing. The numbers before should differ from rank to rank.
         title: what the picture shows.
 
     Raises:
@@ -98,14 +98,14 @@ def _boxes(
 
 
 def ring(run: Run, *, title: str) -> None:
-    """Draw the chunks of every rank at the beginning of each step, and which of them it sends.
+    """Draw every rank's chunks at the beginning of each step, and which chunk it sends.
 
-    In JupyterLab a slider chooses the step; the strip of all steps is visible everywhere.
+    In JupyterLab, a slider chooses the step; the strip of all steps is visible everywhere.
 
     Args:
         run: each rank called `report(step=S, holds=[...], sends=C)` at the beginning of step S,
             and once at the end with `sends=None`; `holds` has a number for each chunk. Rank r
-            started with 10^r, so the digits of a sum tell whose values are in it.
+            started with 10^r, so the digits of a sum say whose values are in it.
         title: what the picture shows.
 
     Raises:

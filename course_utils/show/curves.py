@@ -1,4 +1,4 @@
-"""Curves and counts over steps, numbers and sizes."""
+"""Curves over steps and sizes, and counts of numbers."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -20,7 +20,7 @@ def timeline(run: Run, *, title: str, start: float = 0.0, end: float | None = No
     Args:
         run: a run whose ranks marked something.
         title: what the picture shows.
-        start: where the picture begins, in seconds from the first mark.
+        start: where the picture begins, in seconds after the first mark.
         end: where it ends; None for the last mark.
     """
     last = math.inf if end is None else end
@@ -37,11 +37,11 @@ def timeline(run: Run, *, title: str, start: float = 0.0, end: float | None = No
 
 
 def overlap(run: Run, *, title: str, rank: int = 0) -> None:
-    """Draw for each version of a step what the rank did, and its messages below.
+    """Draw what the rank did in each version of a step, with its messages below.
 
     Args:
         run: a run whose script marked `VERSION, step NUMBER: WHAT`; messages are called `message`.
-            The quickest step of each version is drawn, from its own first mark.
+            The fastest step of each version is drawn, from its first mark on.
         title: what the picture shows.
         rank: whose marks are drawn.
     """
@@ -70,7 +70,7 @@ def overlap(run: Run, *, title: str, rank: int = 0) -> None:
 
 
 def quickest_steps(marks: list[Mark]) -> dict[str, list[Mark]]:
-    """The marks of the quickest step of each version."""
+    """The marks of the fastest step of each version."""
     steps: dict[str, dict[str, list[Mark]]] = {}
     for mark in marks:
         step = mark["name"].partition(": ")[0]

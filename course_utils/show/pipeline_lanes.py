@@ -1,4 +1,4 @@
-"""What the ranks of a pipeline do when, and where they wait."""
+"""When the ranks of a pipeline do what, and when they wait."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -22,7 +22,7 @@ def schedules(
     unit: str,
     slide: Mapping[int, Mapping[str, Spans]] | None = None,
 ) -> None:
-    """Draw a lane for each rank with its actions; white is where it waits.
+    """Draw a lane of actions for each rank; it waits where the lane is white.
 
     Args:
         panels: what stands above each picture, and its spans: (rank, action, start, end). The

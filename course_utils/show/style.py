@@ -1,4 +1,4 @@
-"""What all pictures share: their figures, boxes, legends and sliders."""
+"""What all pictures share: figures, boxes, legends and sliders."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -73,11 +73,11 @@ def legend_above(axes: Axes, names: Sequence[str]) -> None:
 def slider(draw: Callable[..., None], **choices: Mapping[str, Any]) -> None:
     """Show a slider for each argument of `draw`, and the picture for the values chosen.
 
-    Under test and in saved notebooks nobody can move a slider, so nothing is shown there.
+    In tests and in saved notebooks nobody can move a slider, so this shows nothing there.
 
     Args:
         draw: draws one picture, and shows it.
-        choices: for each of its arguments the values by their labels; it starts with the first.
+        choices: for each argument, its values by label; the slider starts with the first.
     """
     if not watched():
         return

@@ -17,9 +17,9 @@ Places = dict[str, tuple[float, float]]
 
 
 def tape(entries: Sequence[Any], *, title: str, forward: int | None = None) -> None:
-    """Draw what is on a tape: forward from left to right, backward below, from right to left.
+    """Draw the graph on a tape: forward from left to right; below, backward from right to left.
 
-    A dashed arrow is a value of the forward pass that the backward pass uses.
+    A dashed arrow marks a value of the forward pass that the backward pass uses.
 
     Args:
         entries: the tape of tape.py; an entry has `inputs` and `outputs` (names) and `propagate`.
@@ -64,7 +64,7 @@ def tape(entries: Sequence[Any], *, title: str, forward: int | None = None) -> N
 
 
 def layout(entries: Sequence[Any], apart: set[str] = frozenset()) -> Places:
-    """Where each variable goes: a column right of its inputs; names in `apart` are left out."""
+    """Where each variable goes: one column right of its inputs; names in `apart` are left out."""
     column: dict[str, int] = {}
     for entry in entries:
         inputs = [name for name in entry.inputs if name not in apart]
@@ -72,7 +72,7 @@ def layout(entries: Sequence[Any], apart: set[str] = frozenset()) -> Places:
         deepest = max((column[name] for name in inputs), default=-1)
         column |= {name: deepest + 1 for name in entry.outputs}
     made = {name for entry in entries for name in entry.outputs}
-    for leaf in set(column) - made:  # close to where it is used first
+    for leaf in set(column) - made:  # just left of where it is used first
         column[leaf] = min(column[e.outputs[0]] for e in entries if leaf in e.inputs) - 1
     places, filled = {}, {}
     for name, x in column.items():
@@ -94,6 +94,6 @@ def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], kep
     tail = (start[0] + way * WIDE / 2, start[1] - (HIGH / 2 if kept else 0))
     head = (end[0] - way * WIDE / 2, end[1] + (HIGH / 2 if kept else 0))
     line = {"arrowstyle": "->", "color": KEPT if kept else "#555555", "lw": 1.1}
-    if kept:  # bent, so that it does not hide behind the boxes between
+    if kept:  # bent, so that boxes in between do not hide it
         line |= {"linestyle": "--", "connectionstyle": "arc3,rad=-0.35"}
     axes.annotate("", xy=head, xytext=tail, arrowprops=line, zorder=1)

@@ -1,8 +1,8 @@
 """What a worker script may call: `init`, `device`, `report`, `mark` and `doing`.
 
 Under `launch` the reports travel to the notebook; under a plain `torchrun` they are printed.
-Nothing else of `course_utils` is imported here, so that ranks start fast; torch is imported
-where it is used, so that a rank's guards stand before the seconds which that takes.
+Nothing else of `course_utils` is imported here, so that ranks start fast. torch is imported only
+where it is used, so that a rank sets up its guards before that import, which takes seconds.
 """
 
 import atexit
@@ -26,10 +26,10 @@ def rank() -> int:
 
 
 def device() -> "torch.device":
-    """The device of this rank: a GPU of its own, or the CPU.
+    """The device of this rank: its own GPU, or the CPU.
 
-    A GPU is used where this machine has one for each of its ranks. `COURSE_DEVICE=cpu` forces
-    the CPU.
+    The ranks use GPUs if this machine has one for each of them. `COURSE_DEVICE=cpu` forces the
+    CPU.
     """
     import torch
 
@@ -44,17 +44,17 @@ def init(
 ) -> None:
     """Start the process group on the back end this machine has; it ends when the script ends.
 
-    NCCL where every rank has a GPU of its own, gloo otherwise. It returns when all ranks are
-    connected: one that ends at once would else leave another in the middle of connecting.
+    That is NCCL if every rank has its own GPU, and gloo otherwise. It returns when all ranks are
+    connected: otherwise a rank that ends at once could leave others halfway through connecting.
 
     Args:
         ranks: the number of ranks that the script can run on, or all such numbers; None for any.
         at_least: the smallest number of ranks that the script can run on.
-        backend: "gloo" where the script shows what gloo does, with GPUs too; '' is as above.
+        backend: "gloo" for a script that needs gloo even on GPUs; '' chooses as above.
 
     Raises:
         RuntimeError: the script was not started by torchrun.
-        SystemExit: it was started on another number of ranks; one sentence says which it needs.
+        SystemExit: it was started on a wrong number of ranks; the message says what it needs.
     """
     if "RANK" not in os.environ:
         raise RuntimeError(
@@ -78,7 +78,7 @@ def init(
 
 
 def _refuse_another_number(ranks: int | tuple[int, ...] | None, at_least: int) -> None:
-    """Leave with one sentence if the script cannot run on the number of ranks it was started on."""
+    """Exit with one sentence if the script cannot run on this number of ranks."""
     started = int(os.environ["WORLD_SIZE"])
     if ranks is None:
         fits, example, needed = started >= at_least, at_least, f"at least {at_least}"
@@ -131,11 +131,11 @@ def doing(what: str) -> Iterator[None]:
 
     calls.comment(what)
     yield
-    calls.comment("")  # not after an exception: the verdict is to say where it was raised
+    calls.comment("")  # only if nothing was raised: the verdict must say where it was
 
 
 def _plain(value: Any) -> Any:
-    """`value` as JSON knows it: tensors and arrays become numbers and lists."""
+    """Convert `value` for JSON: tensors and arrays to numbers and lists."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, dict):
@@ -146,7 +146,7 @@ def _plain(value: Any) -> Any:
 
 
 def _emit(kind: str, data: dict[str, Any]) -> None:
-    """Append one event to this rank's log, or print it where no notebook listens."""
+    """Append one event to this rank's log, or print it if no notebook listens."""
     folder = os.environ.get("COURSE_RUN_DIR")
     if folder is None:
         text = "  ".join(f"{name}={value}" for name, value in data.items())

@@ -20,7 +20,7 @@ from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LAST_WORDS = 0.2  # seconds
-FIXED_SEED = 67280421310721  # what a torch starts with that does not draw its seed
+FIXED_SEED = 67280421310721  # the seed of a torch that does not draw one
 
 
 def main(orders: dict[str, Any]) -> None:
@@ -28,7 +28,7 @@ def main(orders: dict[str, Any]) -> None:
     folder = Path(orders["run_dir"]) / f"rank_{os.environ['LOCAL_RANK']}"
     from course_utils.worker import guards
 
-    # Before anything that takes time: from here on no accident leaves this process behind.
+    # Before anything that takes time: from here on, this process cannot outlive its parent.
     guards.lead_process_group()
     guards.die_with_parent(orders["parent"])
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -46,8 +46,8 @@ def main(orders: dict[str, Any]) -> None:
     if sys.path and sys.path[0] == os.path.dirname(__file__):
         del sys.path[0]  # Python put this file's folder there; the script's belongs there
     sys.path[:0] = orders["import_from"]
-    # Python takes what it has compiled for current if the source has the same size and second of
-    # writing: whoever edits a file twice within one would run the version before.
+    # Python trusts a compiled file if its source has the same size and was written in the same
+    # second: after two quick edits of a file, a run would get the older version.
     sys.dont_write_bytecode = True
     calls.watch(folder / "calls.txt", orders["import_from"])
     status = run_script(orders["script"], orders["arguments"])
@@ -60,7 +60,7 @@ def main(orders: dict[str, Any]) -> None:
 def forget_the_forkserver(environ: dict[str, str]) -> None:
     """Give a forked rank what a fresh process would have: environment, threads, random numbers.
 
-    The forkserver read these when it imported torch, before this run was asked for.
+    The forkserver set these up when it imported torch, before anybody asked for this run.
     """
     import torch
     import torch.distributed as dist
@@ -71,7 +71,7 @@ def forget_the_forkserver(environ: dict[str, str]) -> None:
     multiprocessing.set_start_method(None, force=True)  # back to Python's own default
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     dist.set_debug_level_from_env()
-    # A fork has the forkserver's random state: every rank of every run would draw the same.
+    # A fork copies the forkserver's random state: every rank of every run would draw the same.
     if torch.initial_seed() != FIXED_SEED:
         torch.default_generator.seed()
     if "numpy" in sys.modules:
@@ -94,7 +94,7 @@ def run_script(script: str, arguments: list[str]) -> int:
     from course_utils.worker import _emit
 
     sys.argv = [script, *arguments]
-    # The script gets a `__main__` of its own: what it pickles must not find this file's names.
+    # The script gets its own `__main__`: what it pickles must not refer to this file's names.
     main_module = types.ModuleType("__main__")
     main_module.__dict__.update(__file__=script, __cached__=None)
     sys.modules["__main__"] = main_module
@@ -104,7 +104,7 @@ def run_script(script: str, arguments: list[str]) -> int:
         with open(script, "rb") as source:
             code = compile(source.read(), script, "exec")
         exec(code, main_module.__dict__)
-        if thread_errors:  # the script went on without its thread: it has not done its work
+        if thread_errors:  # the script went on, but its thread did not do its work
             raise thread_errors[0]
     except SystemExit as stop:
         status = exit_status(stop)
@@ -113,8 +113,8 @@ def run_script(script: str, arguments: list[str]) -> int:
     except BaseException as error:
         _emit("end", {"how": "raised", **description(error)})
         print(formatted(error), file=sys.stderr)
-        # As soon as one rank is gone torchrun ends the others: let them say first that they
-        # failed too, and keep them from failing only because this one is gone.
+        # As soon as one rank is gone, torchrun ends the others. First let them record their own
+        # failures, and don't let them fail just because this rank is gone.
         time.sleep(LAST_WORDS)
         return 1
     _emit("end", {"how": "finished"})
@@ -122,7 +122,7 @@ def run_script(script: str, arguments: list[str]) -> int:
 
 
 def note_thread_error(errors: list[BaseException], raised: Any) -> None:
-    """Record an exception that ended a thread; it would be printed and forgotten."""
+    """Record an exception that ended a thread; Python would only print it."""
     from course_utils.worker import _emit
 
     if raised.exc_type is not SystemExit:
@@ -169,12 +169,12 @@ def description(error: BaseException) -> dict[str, Any]:
 def finish_as_an_interpreter_does() -> None:
     """Wait for threads, run exit handlers, and close the connections to the other ranks.
 
-    A process of multiprocessing skips the exit handlers, and torchrun lets this one wait for the
-    others: they would wait for it, and could not see that it has come to its end.
+    A process of multiprocessing skips the exit handlers, and torchrun keeps it until all ranks end.
+    With its connections open, the others could not see that it has ended, and would wait for it.
     """
     import torch.distributed as dist
 
-    threading._shutdown()  # lets executors end their threads, then waits for the threads left
+    threading._shutdown()  # lets executors end their threads, then waits for all others
     atexit._run_exitfuncs()
     if dist.is_initialized():
         dist.destroy_process_group()

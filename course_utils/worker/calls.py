@@ -1,8 +1,8 @@
-"""Notes down each collective before it is called, so that a verdict can say who waits where.
+"""Logs each collective before it is called, so that a verdict can say who waits where.
 
-The notes of a rank are `rank_N/calls.txt`: the last calls, a line of fixed width each, written
-through shared memory. They outlive a process that is killed in the middle of a call, and cost
-some microseconds.
+A rank's log is `rank_N/calls.txt`: its last calls, one line of fixed width per call, written
+through shared memory. The log survives when the process is killed during a call, and a call costs
+only some microseconds more.
 """
 
 import functools
@@ -19,8 +19,8 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
-SLOTS, WIDTH = 16, 1024  # calls that are kept, and bytes of each: the file's path is the last
-# Each function's parameter with the tensor whose shape all ranks should share, where there is one.
+SLOTS, WIDTH = 16, 1024  # calls kept, and bytes per call; the file's path is last: it may be cut
+# Each function's parameter for the tensor that must have the same shape on all ranks, if any.
 COLLECTIVES = {
     "all_reduce": "tensor",
     "broadcast": "tensor",
@@ -40,7 +40,7 @@ COLLECTIVES = {
     "scatter_object_list": "",
     "init_process_group": "",
 }
-# Each function's parameter with the rank it sends to, or receives from.
+# Each function's parameter for the rank that it sends to or receives from.
 MESSAGES = {"send": "dst", "recv": "src", "isend": "dst", "irecv": "src"}
 
 
@@ -58,7 +58,7 @@ class CallLog:
             self._memory = mmap.mmap(file.fileno(), (SLOTS + 1) * WIDTH)
         self._students = tuple(students)
         self._written = 0
-        self._counts: Counter[tuple] = Counter()  # collectives of each group, messages of each way
+        self._counts: Counter[tuple] = Counter()  # by group; messages also by peer and side
 
     def enter(self, name: str, group: str, tensor: Any, peer: Any) -> int:
         """Note a call that begins; return its slot."""
@@ -82,7 +82,7 @@ class CallLog:
         self._memory[slot * WIDTH : (slot + 1) * WIDTH - 1] = line
 
     def leave(self, slot: int, state: bytes) -> None:
-        """Note that the call of that slot has returned (`=`), or raised (`!`)."""
+        """Note that the call in that slot has returned (`=`) or raised (`!`)."""
         self._memory[slot : slot + 1] = state
 
     def _place(self) -> tuple[str, int]:
@@ -93,30 +93,30 @@ class CallLog:
         return (frame.f_code.co_filename, frame.f_lineno) if frame else ("", 0)
 
 
-_logs: list[CallLog] = []  # of this process: one, or none under a plain torchrun
+_logs: list[CallLog] = []  # one in each rank of `launch`, none under a plain torchrun
 
 
 def comment(text: str) -> None:
-    """Say in the log what the calls from now on are for."""
+    """Say in the log what the next calls are for."""
     for log in _logs:
         log.comment(text)
 
 
 def watch(path: Path, students: list[str]) -> None:
-    """Note down every later call of torch.distributed's functions in this process."""
+    """Log every later call of torch.distributed's functions in this process."""
     log, inside = CallLog(path, students), threading.local()
     _logs.append(log)
     for name in (*COLLECTIVES, *MESSAGES):
         noted = _noted(getattr(dist, name), name, log, inside)
-        # Both names of the function: torch's own code, such as P2POp, compares them.
+        # Under both names: torch's own code, such as P2POp, compares the two.
         setattr(dist, name, noted)
         setattr(distributed_c10d, name, noted)
 
 
 def _noted(function: Callable, name: str, log: CallLog, inside: threading.local) -> Callable:
-    """`function`, noted down unless another that is noted calls it.
+    """Wrap `function` to log its calls, except those that another logged function makes.
 
-    Nor is a call noted for a group this rank is not in: there torch only warns.
+    Calls for a group without this rank are not logged either: for them torch only warns.
     """
     parameters = list(inspect.signature(function).parameters)
     tensor_name, side = COLLECTIVES.get(name, "tensor"), MESSAGES.get(name)
@@ -143,7 +143,7 @@ def _noted(function: Callable, name: str, log: CallLog, inside: threading.local)
 
 
 def _peer(given: dict[str, Any], side: str, group: Any) -> Any:
-    """The rank of the world a message goes to or comes from; "any rank" where it is left open."""
+    """The global rank that a message goes to or comes from; "any rank" if it is left open."""
     if given.get(side) is None and given.get(f"group_{side}") is not None:
         return dist.get_global_rank(group or dist.group.WORLD, given[f"group_{side}"])
     return "any rank" if given.get(side) is None else given[side]

@@ -1,4 +1,4 @@
-"""What is set up in a rank before the student's script: where output goes, and who ends it."""
+"""What a rank sets up before the student's script: where output goes, and what ends the rank."""
 
 import contextlib
 import ctypes
@@ -25,9 +25,9 @@ OVER = "over"  # in a run's folder: the run is at its end
 def modules_stay() -> Iterator[None]:
     """Keep the garbage collector off the modules imported here, now and later.
 
-    They are never garbage. To look through torch's while it is imported, and again when the
-    interpreter ends, takes a third of what a rank costs that does little else. And a collection
-    in a forked rank would touch, and so copy, every page of them. Nor do torch's libraries
+    They are never garbage. Searching torch's objects during its import, and again when the
+    interpreter ends, takes a third of the time of a rank that does little else. A collection in a
+    forked rank would also touch, and so copy, all their pages. Nor need torch's libraries
     unregister themselves one by one at the end, which takes a tenth of a second.
     """
     gc.disable()
@@ -41,12 +41,12 @@ def modules_stay() -> Iterator[None]:
 
 
 def write_down_pid(folder: Path) -> None:
-    """Let the notebook's side know this rank; end it if the run is over by now.
+    """Make this rank known to the notebook's side; end it if the run is already over.
 
-    It looks for ranks after it has written `OVER`, and this rank for `OVER` after it has written
-    its pid: one of them sees the other, also where torchrun has lost a rank it had begun to start.
+    The notebook's side writes `OVER`, then looks for ranks; this rank writes its pid, then looks
+    for `OVER`. So one sees the other, even if torchrun has lost a rank that it began to start.
     """
-    # The start time too: when this rank has ended, its pid may be given to another process.
+    # With its start time: once this rank has ended, another process may get its pid.
     started = psutil.Process().create_time()
     (folder / "pid").write_text(f"{os.getpid()} {os.environ['RANK']} {started}")
     if (folder.parent / OVER).exists():
@@ -58,9 +58,9 @@ def redirect_output(folder: Path) -> None:
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         getattr(sys, name).flush()
         log = os.open(folder / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        os.dup2(log, descriptor)
+        os.dup2(log, descriptor)  # not only sys.stdout: native code and child processes print too
         os.close(log)
-        # As with python -u, a forked rank too: one that dies has lost nothing it printed.
+        # Unbuffered, like python -u: a rank that dies loses nothing of what it printed.
         raw = open(descriptor, "wb", buffering=0, closefd=False)  # noqa: SIM115 (it stays open)
         text = io.TextIOWrapper(raw, "utf-8", errors="backslashreplace", write_through=True)
         setattr(sys, name, text)
@@ -72,22 +72,22 @@ def redirect_output(folder: Path) -> None:
 
 
 def lead_process_group() -> None:
-    """Lead a process group, so that what this rank starts can be ended with it."""
-    if os.getpgid(0) != os.getpid():  # torchrun may have made it a leader, who cannot ask again
+    """Lead a process group, so that one signal can end this rank and all it starts."""
+    if os.getpgid(0) != os.getpid():  # torchrun may have made it a leader: a second call would fail
         os.setpgid(0, 0)
 
 
 def die_with_parent(parent: int | None = None) -> None:
-    """End this process when the one that started it is gone, even if that was killed.
+    """End this process when its parent is gone, even if the parent was killed.
 
     Args:
-        parent: its pid; it may be gone already. None is the one this process has now.
+        parent: the parent's pid, which may be gone already; None for the present parent.
     """
     parent = parent or os.getppid()
     if sys.platform == "linux":
-        # The kernel sends it, so it comes even if the parent was killed and could clean up nothing.
+        # The kernel sends this signal, so it comes even if the parent had no time to clean up.
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        # It says nothing of a parent that had gone before the call.
+        # It does not come if the parent had gone before the call: then this process has another.
         if os.getppid() != parent:
             os.kill(os.getpid(), signal.SIGKILL)
     else:  # macOS has no such call
@@ -97,11 +97,11 @@ def die_with_parent(parent: int | None = None) -> None:
 def _watch_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
-    os.killpg(os.getpid(), signal.SIGKILL)  # with what it started: those have no such thread
+    os.killpg(os.getpid(), signal.SIGKILL)  # the group: processes it started have no such thread
 
 
 def dump_stack_on_request(folder: Path) -> None:
-    """On SIGUSR1 write all threads' stacks to `stack.txt`, also from inside a collective.
+    """On SIGUSR1, write all threads' stacks to `stack.txt`, even from inside a collective.
 
     On SIGTERM too, before it ends this process: torchrun sends it when another rank has failed.
     """
@@ -110,7 +110,7 @@ def dump_stack_on_request(folder: Path) -> None:
     stack = open(folder / "stack.txt", "w")  # noqa: SIM115 (open as long as the process)
     faulthandler.register(signal.SIGUSR1, file=stack, all_threads=True)
     faulthandler.register(signal.SIGTERM, file=stack, all_threads=True, chain=True)
-    # A process that this rank forks must not write there: the rank itself ends it with SIGTERM,
-    # as a DataLoader does with its workers, and its stack would pass for the rank's.
+    # A process that this rank forks must not write there. The rank may end it with SIGTERM, as a
+    # DataLoader ends its workers, and the verdict would take the worker's stack for the rank's.
     os.register_at_fork(after_in_child=functools.partial(faulthandler.unregister, signal.SIGTERM))
     faulthandler.enable()

@@ -22,7 +22,7 @@ def collective(tensor):
 tensor = torch.zeros(3)
 time.sleep({late} * (rank == 1))
 seconds = time_collective(collective, tensor, {options})
-report(seconds=seconds, calls=len(calls), same_tensor=all(each is tensor for each in calls))
+report(seconds=seconds, calls=len(calls), same_tensor=all(entry is tensor for entry in calls))
 """
 
 

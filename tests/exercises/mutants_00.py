@@ -1,4 +1,4 @@
-"""Plausible wrong answers to the exercises 00.1 and 00.3, and what each must be told.
+"""Plausible wrong answers to the exercises 00.1 and 00.3, and the hint that each must get.
 
 For each exercise a list of (what is wrong, the answer's source, a part of the message), and
 in `RIGHT` of (what is other than in the solution, the answer's source).
@@ -70,7 +70,7 @@ RIGHT = {
 
 MUTANTS = {
     "00.1": [
-        ("the local rank", _checked("return local_rank"), "Every node begins at 0 in yours"),
+        ("the local rank", _checked("return local_rank"), "In yours, every node begins at rank 0"),
         (
             "all nodes like this one",
             _checked("return node_rank * ranks_on_node[node_rank] + local_rank"),
@@ -79,12 +79,12 @@ MUTANTS = {
         (
             "all nodes like the first",
             _checked("return node_rank * ranks_on_node[0] + local_rank"),
-            "Are all nodes as large as the first?",
+            "Are all nodes as large as the first one?",
         ),
         (
             "one node too many",
             _checked("return sum(ranks_on_node[: node_rank + 1]) + local_rank"),
-            "Is this node's own size among those before it?",
+            "Is this node itself among those before it?",
         ),
         (
             "round robin",
@@ -106,7 +106,7 @@ MUTANTS = {
                 "    if not 0 <= local_rank < ranks_on_node[node_rank]: return ValueError\n"
                 "    return sum(ranks_on_node[:node_rank]) + local_rank"
             ),
-            "An error is raised, not returned.",
+            "You returned the error: raise it instead.",
         ),
         (
             "counted from 1",
@@ -167,7 +167,7 @@ MUTANTS = {
         (
             "gigabytes",
             _busbw(_KNOWN, "return size / seconds * factors[collective] / 1e9"),
-            "not in GB/s",
+            "That is in GB/s",
         ),
         (
             "times the time",

@@ -1,4 +1,4 @@
-"""Plausible wrong answers to exercise 00.2, an all-gather, and what each must be told.
+"""Plausible wrong answers to exercise 00.2, an all-gather, and the hint that each must get.
 
 A list of (what is wrong, the answer's source, a part of the message).
 """
@@ -61,7 +61,7 @@ MUTANTS = {
         (
             "no message at all",
             _gather("return [tensor + 10 * (r - rank) for r in range(world)]"),
-            "Was every request kept",
+            "Did you keep every request",
         ),
         (
             "half of the digits on the wire",
@@ -100,7 +100,7 @@ MUTANTS = {
                 "thread.join()",
                 "return found",
             ),
-            "How can the others know all digits",
+            "how can the others know all digits",
         ),
         (
             "a request thrown away",
@@ -148,12 +148,12 @@ MUTANTS = {
         (
             "filed under the wrong rank",
             _ring("(rank - step) % world", "(rank + step + 1) % world"),
-            "What does a rank pass on in the second step",
+            "In the second step, whose tensor",
         ),
         (
             "its own, again and again",
             _ring("rank", "(rank - step - 1) % world"),
-            "Do they share one tensor, or one sender?",
+            "Do they share a tensor, or a sender?",
         ),
         (
             "one box for all",
@@ -168,7 +168,7 @@ MUTANTS = {
                 "    found[(rank - step - 1) % world] = box",
                 "return found",
             ),
-            "Do they share one tensor, or one sender?",
+            "Do they share a tensor, or a sender?",
         ),
         (
             "on rank 0 only",
@@ -193,23 +193,23 @@ MUTANTS = {
                 "dist.recv(whole, 0)",
                 "return list(whole)",
             ),
-            "Is one doing everybody's work?",
+            "Does one rank do all the work?",
         ),
         (
             "a tensor",
             _direct("torch.stack(found)"),
             "returned a Tensor, expected a list",
         ),
-        ("all in one", _direct("list(torch.cat(found))"), "Which shape have your entries?"),
+        ("all in one", _direct("list(torch.cat(found))"), "Which shape do your entries have?"),
         (
             "a dimension too many",
             _direct("list(torch.stack(found).split(1))"),
-            "Which shape have your entries?",
+            "Which shape do your entries have?",
         ),
         (
             "one is missing",
             _direct("[each for r, each in enumerate(found) if r != rank]"),
-            "whose entry is missing, or there twice?",
+            "whose entry is missing, or is in the list twice?",
         ),
         (
             "its own tensor is lost",
@@ -232,7 +232,7 @@ MUTANTS = {
                 "    request.wait()",
                 "return found",
             ),
-            "A rank alone has all there is",
+            "A single rank already has everything",
         ),
     ],
 }

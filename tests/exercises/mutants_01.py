@@ -1,4 +1,4 @@
-"""Plausible wrong answers to the exercises of notebook 01, and what each must be told.
+"""Plausible wrong answers to the exercises of notebook 01, and the hint that each must get.
 
 For each exercise a list of (what is wrong, the answer's source, a part of the message), and
 in `RIGHT` of (what is other than in the solution, the answer's source).
@@ -97,7 +97,7 @@ RIGHT = {
 
 MUTANTS = {
     "01.1": [
-        ("the last use wins", _grad(add="gradients[name] = part"), "the piece that came first?"),
+        ("the last use wins", _grad(add="gradients[name] = part"), "the gradient that came first?"),
         (
             "the first use wins",
             _grad(add="gradients.setdefault(name, part)"),
@@ -109,7 +109,7 @@ MUTANTS = {
             _grad(answer="[gradients.get(x.name) for x in wanted if x.value.mul_(2) is not None]"),
             "grad changed a value of a, b or c",
         ),
-        ("nothing skipped", _grad(skip="False"), "Pass over them"),
+        ("nothing skipped", _grad(skip="False"), "Skip them"),
         (
             "nothing skipped, and no word of it",
             """
@@ -127,12 +127,12 @@ def grad(result, wanted):
             gradients[name] = gradients[name] + part if name in gradients else part
     return [gradients.get(x.name) for x in wanted]
 """,
-            "Pass over them",
+            "Skip them",
         ),
         (
             "zero where there is no path",
             _grad(answer="[gradients.get(x.name, x * Variable(0.0)) for x in wanted]"),
-            "What is there to say of c",
+            "What should you return for c",
         ),
         (
             "added in place",
@@ -153,7 +153,7 @@ def grad(result, wanted):
         (
             "the result is the last on the tape",
             _grad(first="gradient_tape[-1].outputs[0]"),
-            "By what do you know",
+            "How do you recognise",
         ),
         (
             "turned around",
@@ -170,7 +170,11 @@ def grad(result, wanted):
             _grad(one="Variable(1.0)"),
             "Does the 1 that you begin with have the result's dtype?",
         ),
-        ("begins with the result's value", _grad(one="result"), "with what does it begin?"),
+        (
+            "begins with the result's value",
+            _grad(one="result"),
+            "which gradient do you start with?",
+        ),
         ("no list", _grad(given="arriving"), "propagate takes a list"),
         ("all gradients", _grad(answer="gradients"), "expected a list of 2"),
         ("one gradient too few", _grad(answer="list(gradients.values())[1:2]"), "a list of 1, exp"),
@@ -183,7 +187,7 @@ def grad(result, wanted):
         (
             "tensors",
             _grad(answer="[gradients[x.name].value for x in wanted]"),
-            "so that it can be differentiated again",
+            "that can be differentiated again",
         ),
         (
             "ours",
@@ -235,7 +239,7 @@ def grad(result, wanted):
         (
             "of equal ones the second gets all",
             _changed("01.2", (" + 0.5 * (a.value == b.value)", ".double()")),
-            "In the third a and b are equal",
+            "In the third, a and b are equal",
         ),
         (
             "the smaller one",
@@ -293,7 +297,7 @@ def grad(result, wanted):
             _hvp(_FIRST, "return (g * v).sum().value"),
             "expected [-2.544",
         ),
-        ("the gradient", _hvp(_FIRST, "return g.value"), "That is the gradient. One"),
+        ("the gradient", _hvp(_FIRST, "return g.value"), "That is the gradient. H v"),
         ("gradient times v", _hvp(_FIRST, "return g.value * v"), "times v, number by number"),
         (
             "v forgotten",

@@ -1,4 +1,4 @@
-"""Plausible wrong answers to the exercises of notebook 02, and what each must be told.
+"""Plausible wrong answers to the exercises of notebook 02, and the hint that each must get.
 
 For each exercise a list of (what is wrong, the answer's source, a part of the message).
 """
@@ -142,13 +142,13 @@ MUTANTS = {
         (
             "as tensor_split",
             _but(_PARTS, "value.chunk(", "value.tensor_split("),
-            "How does chunk cut?",
+            "How does chunk cut them?",
         ),
         ("dealt like cards", _but(_PARTS, "value.chunk(len(devices))", _DEALT), "gave 4 parts"),
         (
             "cut off from autograd",
             _but(_PARTS, "part.to(device) for", "part.detach().to(device) for"),
-            "still connected with the batch",
+            "belong to the batch's autograd graph",
         ),
         ("one number cut", _but(_PARTS, " and value.dim():", ":"), "chunk expects at least"),
         (
@@ -190,7 +190,7 @@ MUTANTS = {
         (
             "a gradient twice as large",
             _but(_PARTS, "torch.cat(there)", "(lambda w: w + (w - w.detach()))(torch.cat(there))"),
-            "How often does each row go through?",
+            "How often does each row pass through?",
         ),
         (
             "gathered where it was",
@@ -213,7 +213,7 @@ MUTANTS = {
         (
             "nobody waits",
             _but(_APPLY, "thread.join()", "pass"),
-            "Does yours wait until every thread has ended?",
+            "Does your function wait until every thread has ended?",
         ),
         (
             "in the order of arrival",
@@ -221,7 +221,7 @@ MUTANTS = {
                 "outputs[k] = replicas[k](*inputs[k])",
                 "outputs.append(replicas[k](*inputs[k]))",
             ),
-            "Whose order do your outputs have?",
+            "Are yours in the order in which they ended?",
         ),
         (
             "always records",
@@ -241,12 +241,12 @@ MUTANTS = {
         (
             "exceptions are dropped",
             _but(_APPLY, "sorted(errors.items())", "()"),
-            "nothing was raised",
+            "it raised nothing",
         ),
         (
             "the exception itself",
             _but(_APPLY, 'RuntimeError(f"replica {k}: {error}") from error', "error"),
-            "ValueError came out, expected a RuntimeError",
+            "it raised ValueError, expected a RuntimeError",
         ),
         ("no number", _but(_APPLY, "replica {k}: ", "a replica: "), "not `replica 2`"),
         ("no message", _but(_APPLY, "{k}: {error}", "{k} failed"), "not what the replica said"),
@@ -280,7 +280,7 @@ MUTANTS = {
                 "    mean = mean + g * n / total if n else mean",
                 "return mean",
             ),
-            "changed what it was given",
+            "changed its arguments",
         ),
         ("mean of means", _mean("return torch.stack(gradients).mean(0)"), "a mean of means"),
         ("sum of means", _mean("return sum(gradients)"), "a sum of means"),
@@ -292,7 +292,7 @@ MUTANTS = {
         (
             "divided by the devices",
             _mean("return sum(g * n for g, n in zip(gradients, rows) if n) / len(rows)"),
-            "wrong divisor",
+            "the divisor is wrong",
         ),
         (
             "zero times nan",
@@ -311,12 +311,12 @@ MUTANTS = {
                 "    g.mul_(n / sum(rows)) if n else g.zero_()",
                 "return sum(gradients)",
             ),
-            "changed what it was given",
+            "changed its arguments",
         ),
         (
             "single precision",
             _mean("return sum(g.float() * (n / sum(rows)) for g, n in zip(gradients, rows) if n)"),
-            "Nearly right. In which dtype are the weights",
+            "Nearly right. Which dtype do your weights",
         ),
         (
             "weights in single precision",
@@ -324,7 +324,7 @@ MUTANTS = {
                 "weights = torch.tensor(rows) / sum(rows)",
                 "return sum(g * w for g, w in zip(gradients, weights) if w)",
             ),
-            "In which dtype are the weights",
+            "Which dtype do your weights",
         ),
         (
             "more devices than there are",
@@ -334,12 +334,12 @@ MUTANTS = {
         (
             "divided by no rows",
             _mean("return sum(g / (sum(rows) / n) for g, n in zip(gradients, rows))"),
-            "Who had no rows brings nan",
+            "A device without rows has the gradient nan",
         ),
         (
             "weights upside down",
             _mean("return sum(g * (sum(rows) / n) for g, n in zip(gradients, rows) if n)"),
-            "What is its weight?",
+            "what weight in the mean?",
         ),
         (
             "a list",

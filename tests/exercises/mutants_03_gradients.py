@@ -1,4 +1,4 @@
-"""Plausible wrong answers to exercises 03.1 and 03.2 of notebook 03, and what each must be told.
+"""Plausible wrong answers to exercises 03.1 and 03.2, and the hint that each must get.
 
 For each exercise a list of (what is wrong, the answer's source, a part of the message);
 in `RIGHT` of (what is other than in the solution, the answer's source).
@@ -66,7 +66,7 @@ MUTANTS = {
         (
             "the caller's list is emptied",
             _buckets(result="sizes.clear() or buckets"),
-            "changed what it was given",
+            "changed its arguments",
         ),
         (
             "a table of known models",
@@ -88,7 +88,7 @@ MUTANTS = {
             _buckets(close="not buckets or room <= 0"),
             "Look before you add, not after",
         ),
-        ("no small first bucket", _buckets(room="cap"), "a cap of its own"),
+        ("no small first bucket", _buckets(room="cap"), "its own cap"),
         ("all buckets small", _buckets(room="first_cap"), "Only the first bucket"),
         (
             "an empty bucket",
@@ -101,11 +101,11 @@ MUTANTS = {
             "exactly one bucket",
         ),
         ("room is one less", _buckets(close="not buckets or sizes[place] >= room"), "exactly full"),
-        ("flat", _buckets(result="sum(buckets, [])"), "A list of lists"),
+        ("flat", _buckets(result="sum(buckets, [])"), "a list of lists"),
         (
             "flat, in NumPy",
             _buckets(result="numpy.array(sum(buckets, []))"),
-            "A list of lists",
+            "a list of lists",
         ),
     ],
     "03.2": [
@@ -117,7 +117,7 @@ MUTANTS = {
                 "dist.all_reduce(every)",
                 "parameter.grad = every.mean(0)",
             ),
-            "What else is in your message?",
+            "What else do you send?",
         ),
         (
             "not waited for, with a sleep",
@@ -127,13 +127,13 @@ MUTANTS = {
                 "dist.all_reduce(parameter.grad, async_op=True)",
                 "time.sleep(0.3)",
             ),
-            "a request was not waited for",
+            "backward did not wait for a request",
         ),
         (
             "a gradient for the frozen bias",
             _hook("parameter.grad /= world", "dist.all_reduce(parameter.grad)")
             + "        else: parameter.grad = torch.zeros_like(parameter)\n",
-            "last.bias is trained now, or has a gradient",
+            "last.bias can be trained now, or has a gradient",
         ),
         (
             "the frozen bias is trained",
@@ -142,7 +142,7 @@ MUTANTS = {
                 "dist.all_reduce(parameter.grad)",
                 trained="parameter.requires_grad_() is parameter",
             ),
-            "last.bias is trained now, or has a gradient",
+            "last.bias can be trained now, or has a gradient",
         ),
         (
             "the parameter, as published",
@@ -157,7 +157,7 @@ MUTANTS = {
                 "dist.all_reduce(parameter.grad)",
                 "parameter.grad /= world",
             ),
-            "Divided twice",
+            "Do you divide twice",
         ),
         (
             "a copy is averaged",

@@ -1,4 +1,4 @@
-"""Plausible wrong answers to exercises 03.3 and 03.4 of notebook 03, and what each must be told.
+"""Plausible wrong answers to exercises 03.3 and 03.4, and the hint that each must get.
 
 For each exercise a list of (what is wrong, the answer's source, a part of the message).
 """
@@ -54,7 +54,7 @@ MUTANTS = {
         (
             "floats",
             _share(PADDED, "return [float(index) for index in order[rank::ranks]]"),
-            "a list with a float in it",
+            "a list that holds a float",
         ),
         (
             "tensors of one number",
@@ -63,16 +63,16 @@ MUTANTS = {
                 "return list(order[rank::ranks])",
                 order="list(torch.randperm(size, generator=generator))",
             ),
-            "a list with a Tensor in it",
+            "a list that holds a Tensor",
         ),
-        ("not padded", _share("return order[rank::ranks]"), "equally many steps"),
+        ("not padded", _share("return order[rank::ranks]"), "the same number of steps"),
         (
             "dropped",
             _share("return order[: size // ranks * ranks][rank::ranks]"),
-            "equally many steps",
+            "the same number of steps",
         ),
         (
-            "in pieces",
+            "into pieces",
             _share(PADDED, "each = total // ranks", "return order[rank * each :][:each]"),
             "like cards",
         ),
@@ -80,12 +80,12 @@ MUTANTS = {
         (
             "an order for each rank",
             _share(PADDED, "return order[rank::ranks]", seed="seed + epoch + rank"),
-            "an order of its own",
+            "its own order",
         ),
         (
             "not shuffled",
             _share(PADDED, "return order[rank::ranks]", order="list(range(size))"),
-            "Not shuffled",
+            "not shuffled",
         ),
         (
             "padded with the last",
@@ -95,12 +95,12 @@ MUTANTS = {
         (
             "padded once at most",
             _share("order += order[: total - size]", "return order[rank::ranks]"),
-            "equally many steps",
+            "the same number of steps",
         ),
         (
             "a tensor",
             _share("order = torch.tensor((order * ranks)[:total])", "return order[rank::ranks]"),
-            "A list of numbers",
+            "a list of numbers",
         ),
         (
             "an array",
@@ -109,7 +109,7 @@ MUTANTS = {
                 "order = numpy.array((order * ranks)[:total])",
                 "return order[rank::ranks]",
             ),
-            "A list of numbers",
+            "a list of numbers",
         ),
     ],
     "03.4": [
@@ -144,7 +144,7 @@ MUTANTS = {
                 "every = [each[: len(right)] for each in every]",
                 "return torch.stack(every, 1).flatten()[:size].double().mean().item()",
             ),
-            "past its collectives",
+            "outside its collectives",
         ),
         (
             "a sum of bytes",
@@ -162,9 +162,13 @@ MUTANTS = {
                 "dist.all_reduce(total)",
                 "return round(total.item() / size, 2)",
             ),
-            "is something rounded",
+            "do you round",
         ),
-        ("own", _accuracy("return real.float().mean().item() if len(real) else 0.0"), "Who tells"),
+        (
+            "own",
+            _accuracy("return real.float().mean().item() if len(real) else 0.0"),
+            "learn about the others",
+        ),
         (
             "padding counted",
             _accuracy(
@@ -172,7 +176,7 @@ MUTANTS = {
                 "dist.all_reduce(total)",
                 "return total.item() / (world * len(right))",
             ),
-            "Padded samples count twice",
+            "counts padded samples twice",
         ),
         (
             "mean of means",
@@ -188,7 +192,7 @@ MUTANTS = {
             _accuracy(
                 "total = right.sum()", "dist.all_reduce(total)", "return total.item() / size"
             ),
-            "is padding among",
+            "do you count padding",
         ),
         (
             "padding in the count",
@@ -207,12 +211,12 @@ MUTANTS = {
                 "dist.all_reduce(total)",
                 "return total.item() / max(1, length * world)",
             ),
-            "On which is it padding",
+            "On which ranks is it padding",
         ),
         (
             "divided by the world, as published",
             _accuracy("return right.float().mean().item() / world"),
-            "without adding up first",
+            "without summing first",
         ),
         (
             "on rank 0 only",
@@ -236,7 +240,7 @@ MUTANTS = {
                 "dist.all_reduce(total)",
                 "return total.item() / size",
             ),
-            "only padding too",
+            "that has only padding",
         ),
         (
             "everything to everyone",

@@ -35,7 +35,7 @@ def _alternating(warm_up: str, first: str = 'Action("F", warm_up + i)') -> str:
 MUTANTS = {
     "09.1": [
         ("as published", _accumulate(scale="1"), "Yours is 4.00 times"),
-        ("the number of parts", _accumulate(scale="1 / microbatches"), "they differ in size"),
+        ("the number of parts", _accumulate(scale="1 / microbatches"), "their sizes are"),
         (
             "the loss as a mean of means",
             _accumulate(
@@ -46,14 +46,14 @@ MUTANTS = {
                 "    (losses[-1] * len(x) / len(inputs)).backward()",
                 "return sum(losses).item() / len(losses)",
             ),
-            "By how much does each part count",
+            "How much weight does each part",
         ),
         (
             "the whole batch at once",
             _accumulate(
                 "total = loss(model(inputs), targets)", "total.backward()", "return total.item()"
             ),
-            "Every row once",
+            "Pass every row once",
         ),
         ("no backward", _accumulate("return loss(model(inputs), targets).item()"), "rows"),
         ("nothing returned", _accumulate(back="return None"), "returned a NoneType"),
@@ -68,7 +68,7 @@ MUTANTS = {
                 "inputs.zero_()",
                 "return total",
             ),
-            "changed what it was given",
+            "changed its arguments",
         ),
         (
             "takes the step too",
@@ -83,7 +83,7 @@ MUTANTS = {
                 "        each.data -= each.grad",
                 "return total",
             ),
-            "parameters are changed",
+            "parameters have changed",
         ),
     ],
     "09.2": [
@@ -108,7 +108,7 @@ MUTANTS = {
         (
             "longer than m",
             _alternating("stages - 1 - stage"),
-            "Is the warm-up longer than that?",
+            "Is your warm-up longer than that?",
         ),
         (
             "the last backwards lost",
@@ -119,7 +119,7 @@ MUTANTS = {
                 '    order += [Action("F", warm_up + i), Action("B", i)]',
                 "return order",
             ),
-            "Which one is lost?",
+            "Which one is missing?",
         ),
         (
             "backward first",

@@ -73,12 +73,12 @@ MUTANTS = {
             _clip(
                 share="squares = squares.sqrt()\n    dist.all_reduce(squares, group=group)"
             ).replace("norm = squares.sqrt()", "norm = squares"),
-            "Norms do not add up",
+            "You can't add norms",
         ),
         (
             "the mean over ranks",
             _clip(share=_SHARE + "\n    squares /= dist.get_world_size(group)"),
-            "The mean over ranks?",
+            "Is that a mean over the ranks?",
         ),
         ("the group forgotten", _clip(share="dist.all_reduce(squares)"), "a pair"),
         (
@@ -110,7 +110,7 @@ MUTANTS = {
                 "        torch.zeros((), dtype=torch.float64),\n"
                 "    )"
             ),
-            "One number.",
+            "Only one number.",
         ),
         (
             "the norm after",

@@ -1,4 +1,4 @@
-"""Plausible wrong answers to the exercises of notebook 10, and what each must be told.
+"""Plausible wrong answers to the exercises of notebook 10, and the hint that each must get.
 
 For each exercise a list of (what is wrong, the answer's source, a part of the message);
 in `RIGHT` of (what is other than in the solution, the answer's source).
@@ -201,9 +201,9 @@ def buckets(sizes, cap):
 MUTANTS = {
     "10.1": [
         ("a sum", _top_k(back="total, left"), "What makes it a mean?"),
-        ("not by magnitude", _top_k(choice="whole"), "The largest by magnitude"),
-        ("forgets what was kept", _top_k(whole="gradient"), "Without what was kept?"),
-        ("keeps what was sent, too", _top_k(keep="pass"), "What was sent has to leave it"),
+        ("not by magnitude", _top_k(choice="whole"), "the largest by magnitude"),
+        ("forgot what was kept", _top_k(whole="gradient"), "You left out what was kept"),
+        ("keeps what was sent, too", _top_k(keep="pass"), "Subtract what was sent"),
         (
             "keeps nothing",
             _top_k(left="torch.zeros_like(whole)", keep="pass"),
@@ -245,7 +245,7 @@ MUTANTS = {
         ),
         ("its own q", _low_rank(mean="p @ mine.T"), "this rank's own q"),
         ("keeps by the mean q", _low_rank(left="whole - p @ q.T"), "own q left out"),
-        ("forgets what was kept", _low_rank(whole="matrix"), "Without what was kept?"),
+        ("forgot what was kept", _low_rank(whole="matrix"), "You left out what was kept"),
         ("keeps nothing", _low_rank(left="torch.zeros_like(whole)"), "Where does the rest go?"),
         ("returns its own q", _low_rank(next_q="mine"), "the same on every rank"),
         (
@@ -253,7 +253,7 @@ MUTANTS = {
             _low_rank(
                 whole="matrix + kept; dist.all_reduce(matrix.clone(), group=group)",
             ),
-            "Only p (m, k) and q (n, k) travel",
+            "Send only p, (m, k), and q, (n, k)",
         ),
         ("changes the matrix", _low_rank(whole="matrix.add_(kept)"), "changed `matrix`"),
         (
@@ -269,7 +269,7 @@ MUTANTS = {
         ),
     ],
     "10.3": [
-        ("as published", _PUBLISHED, "What does `offset` count"),
+        ("as published", _PUBLISHED, "Does `offset` count"),
         (
             "leaves out what is too large",
             "def buckets(sizes, cap):\n"
@@ -280,14 +280,14 @@ MUTANTS = {
             "            found.append([]); room = cap\n"
             "        found[-1].append(number); room -= size\n"
             "    return found\n",
-            "How does it travel?",
+            "How should it be sent?",
         ),
         ("never quite full", _plan(close="not found or size >= room"), "A bucket may be"),
         ("above the cap", _plan(close="not found or room <= 0"), "Look before you add"),
         ("a tensor a bucket", _plan(close="True"), "A bucket may be exactly full"),
         ("backwards", _plan(back="[each[::-1] for each in found]"), "not in order"),
         ("an empty one at the end", _plan(back="[*found, []]"), "An empty bucket"),
-        ("numbers, not lists", _plan(back="len(found)"), "A list of lists"),
+        ("numbers, not lists", _plan(back="len(found)"), "a list of lists"),
     ],
     "10.4": [
         (
@@ -304,11 +304,11 @@ MUTANTS = {
             _outer("moved = before - after", "dist.all_reduce(moved, group=group)", "return moved"),
             "What makes it a mean?",
         ),
-        ("its own", _outer("return before - after"), "Who tells it of the others?"),
+        ("its own", _outer("return before - after"), "How does it learn about the others?"),
         (
             "the mean of the parameters",
             _outer("mean = after / world", "dist.all_reduce(mean, group=group)", "return mean"),
-            "How far have they come?",
+            "How far have they moved?",
         ),
         (
             "subtracts the sum",
@@ -317,7 +317,7 @@ MUTANTS = {
                 "dist.all_reduce(total, group=group)",
                 "return before - total",
             ),
-            "Only `after` becomes a mean there",
+            "Only `after` needs the mean",
         ),
         (
             "reduces what it was given",

@@ -118,5 +118,5 @@ def test_an_exercise_that_is_not_there(number):
 
 
 def test_a_number_without_quotes_is_told_to_be_in_quotes():
-    with pytest.raises(InputError, match="number in quotes"):
+    with pytest.raises(InputError, match="exercise in quotes"):
         say(4.1)

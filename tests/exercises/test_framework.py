@@ -23,7 +23,7 @@ RANK = "def global_rank(node_rank, local_rank, ranks_on_node):\n    "
 
 def test_an_endless_loop_of_a_function_ends():
     loop = "while True:\n        try: pass\n        except Exception: pass"
-    assert "did not come back within" in said("03.1", BUCKETS + loop)
+    assert "did not return within" in said("03.1", BUCKETS + loop)
 
 
 def test_what_a_function_printed_is_shown():
@@ -138,7 +138,7 @@ def test_known_mistakes_give_their_question():
 
 def test_whose_values_are_missing():
     assert whose([1.0, 2.0], [[1.0, 2.0], [10.0, 7.0]]) == "Rank 1's values are missing."
-    assert whose([21.0], [[1.0], [10.0]]) == "Rank 1's values are in it twice."
+    assert whose([21.0], [[1.0], [10.0]]) == "Rank 1's values are counted twice."
     assert whose([22.5], [[1.0], [10.0]]) == ""
 
 

@@ -11,7 +11,7 @@ RAISED, EXITED, KILLED, HUNG = ("raised",), ("exited",), ("killed",), ("hung",)
 OTHERS_WAIT = (
     "import glob\n"
     "calls = glob.glob(os.environ['COURSE_RUN_DIR'] + '/rank_[!1]/calls.txt')\n"
-    "while rank == 1 and not all('\\n.\\t' in '\\n' + open(each).read() for each in calls):\n"
+    "while rank == 1 and not all('\\n.\\t' in '\\n' + open(path).read() for path in calls):\n"
     "    time.sleep(0.01)\n"
 )
 FAULTS = [
@@ -19,7 +19,7 @@ FAULTS = [
         "a rank raises while the others wait",
         "if rank == 1:\n    raise ValueError('bad batch')  # here\ndist.barrier()\n",
         RAISED,
-        ("rank 1 raised ValueError: bad batch", "The other ranks were ended because of it"),
+        ("rank 1 raised ValueError: bad batch", "The other ranks were stopped because of this"),
     ),
     Fault(
         "two ranks raise 5 ms apart",
@@ -74,7 +74,7 @@ FAULTS = [
         "a missing module",
         "import no_such_module  # here\n",
         RAISED,
-        ("No module named 'no_such_module'", "a worker file whose cell was not run"),
+        ("No module named 'no_such_module'", "a worker file, has its cell been run"),
         rank=None,
         whole=True,
     ),
@@ -98,13 +98,13 @@ FAULTS = [
         "os._exit(0) in mid-script",
         "if rank == 1:\n    os._exit(0)\ndist.barrier()\n",
         EXITED,
-        ("rank 1 left by `os._exit`", "rank 0 was still waiting at workers/{file}, line 11"),
+        ("rank 1 called `os._exit`", "rank 0 was still waiting at workers/{file}, line 11"),
     ),
     Fault(
         "os._exit(0) in every rank",
         "os._exit(0)\n",
         EXITED,
-        ("and {last} left by `os._exit`",),
+        ("and {last} called `os._exit`",),
         rank=0,
         never_said="still waiting",
     ),
@@ -112,21 +112,21 @@ FAULTS = [
         "os._exit(0) while the others finish",
         "if rank == 1:\n    os._exit(0)\n",
         EXITED,
-        ("rank 1 left by `os._exit`",),
+        ("rank 1 called `os._exit`",),
         never_said="still waiting",
     ),
     Fault(
         "os._exit(3) while the others compute",
         "if rank == 1:\n    os._exit(3)\nwhile True:\n    pass\n",
         EXITED,
-        ("rank 1 left by `os._exit`", "The exit status was 3"),
+        ("rank 1 called `os._exit`", "The exit status was 3"),
         never_said="still waiting",
     ),
     Fault(
         "os._exit(0) while the others compute",
         "dist.all_reduce(tensor)  # here\nif rank == 1:\n    os._exit(0)\nwhile True:\n    pass\n",
         EXITED,
-        ("rank 1 left by `os._exit`", "The last call was all_reduce #1"),
+        ("rank 1 called `os._exit`", "The last call was all_reduce #1"),
         never_said="still waiting",
     ),
     Fault(
@@ -158,7 +158,7 @@ FAULTS = [
         "import atexit, glob\n"
         "def abort():\n"
         "    log = os.environ['COURSE_RUN_DIR'] + '/rank_*/events.jsonl'\n"
-        "    while not all('finished' in open(each).read() for each in glob.glob(log)):\n"
+        "    while not all('finished' in open(path).read() for path in glob.glob(log)):\n"
         "        time.sleep(0.01)\n"
         "    os.abort()\n"
         "if rank == 1:\n    atexit.register(abort)\n",
@@ -184,7 +184,7 @@ FAULTS = [
         ("rank 1 raised RuntimeError", "not enough memory"),
     ),
     Fault(
-        "a rank sleeps for ever",
+        "a rank sleeps forever",
         "if rank == 1:\n    time.sleep(1000)  # here\ndist.barrier()\n",
         HUNG,
         ("rank 0 waits in barrier #1", "rank 1 never got to where the others are waiting"),

@@ -16,7 +16,7 @@ SAMPLE = ["sum_the_shards.py", "prove_ddp.py"]
 
 
 def pytest_generate_tests(metafunc):
-    """Try the sample, or every file that a notebook starts and expects to come to its end."""
+    """Try the sample, or every file that a notebook starts and expects to finish."""
     if "start" in metafunc.fixturenames:
         found = starts()
         chosen = found if metafunc.config.getoption("all_workers") else SAMPLE

@@ -20,7 +20,7 @@ MAKERS = {"TopK": lambda: TopK(0.1), "Sign": Sign, "PowerSGD": lambda: PowerSGD(
 def same(tensor):
     every = [torch.empty_like(tensor) for _ in range(world)]
     dist.all_gather(every, tensor)
-    return all(torch.equal(each.nan_to_num(), tensor.nan_to_num()) for each in every)
+    return all(torch.equal(other.nan_to_num(), tensor.nan_to_num()) for other in every)
 
 
 def error(call):
@@ -72,7 +72,7 @@ for columns in (0, -2, 1.5):
 for every in (0, 2.5):
     assert "whole number of steps from 1" in error(lambda: LocalSGD(torch.nn.Linear(2, 2), every))
 
-groups = [dist.new_group([each]) for each in range(world)]  # a group of one averages with itself
+groups = [dist.new_group([rank]) for rank in range(world)]  # a group of one averages with itself
 alone = torch.arange(6.0).view(2, 3) + rank
 assert torch.allclose(PowerSGD(2).average(alone, groups[rank]), alone, atol=1e-5)
 assert torch.allclose(TopK(1.0).average(alone, group=groups[rank]), alone, atol=1e-5)
@@ -103,9 +103,9 @@ def test_a_group_of_servers_computes_what_one_process_does(servers):
     run = launch(
         "train_parameter_server.py", "--servers", servers, "--steps", 3, nproc=3, show=False
     )
-    (found,) = [each for each in run.reports if "claim" in each]
+    (found,) = [report for report in run.reports if "claim" in report]
     assert found["worst"] < found["bound"]
-    carried = [each["carried"] for each in run.reports if "carried" in each]
+    carried = [report["carried"] for report in run.reports if "carried" in report]
     assert max(carried) == pytest.approx(4 * 2 / 3 if servers == 3 else 2, rel=0.01)
 
 

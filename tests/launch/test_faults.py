@@ -69,7 +69,9 @@ def test_a_long_path_takes_no_call_out_of_the_notes(worker, launch, monkeypatch,
 
 
 def test_a_missing_file_is_named(launch):
-    with pytest.raises(LaunchError, match=r"workers/nowhere.py is not there.*%%worker nowhere.py"):
+    with pytest.raises(
+        LaunchError, match=r"workers/nowhere.py does not exist.*%%worker nowhere.py"
+    ):
         launch("nowhere.py")
 
 

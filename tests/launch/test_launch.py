@@ -80,9 +80,9 @@ def test_a_script_sees_the_same_warm_and_cold(worker, launch, monkeypatch):
         run = launch(script, "--a", "b c", "$$HOME", "${local_rank}", env={"GIVEN": 3}, warm=warm)
         seen[warm] = json.loads(run.ranks[1].stdout)
     # torch sets this one in an agent that lives on; it says what torchrun's default says
-    for each in seen.values():
-        each["environ"].pop("TORCHELASTIC_SIGNALS_TO_HANDLE", None)
-        each["environ"].pop("TORCHINDUCTOR_CACHE_DIR", None)
+    for found in seen.values():
+        found["environ"].pop("TORCHELASTIC_SIGNALS_TO_HANDLE", None)
+        found["environ"].pop("TORCHINDUCTOR_CACHE_DIR", None)
     assert seen[True] == seen[False]
     assert seen[True]["argv"] == ["--a", "b c", "$$HOME", "${local_rank}"]
     assert seen[True]["environ"]["GIVEN"] == "3"
@@ -100,9 +100,9 @@ def test_random_numbers_differ_between_runs_and_ranks_as_in_fresh_processes(work
     )
     drawn = [report for _ in range(2) for report in launch(script).reports]
     for library in ("numpy", "random"):
-        assert len({each[library] for each in drawn}) == 4
+        assert len({numbers[library] for numbers in drawn}) == 4
     fresh = [torch_number_of_a_fresh_process() for _ in range(2)]  # this depends on the version
-    assert len({each["torch"] for each in drawn}) == (1 if fresh[0] == fresh[1] else 4)
+    assert len({numbers["torch"] for numbers in drawn}) == (1 if fresh[0] == fresh[1] else 4)
 
 
 def torch_number_of_a_fresh_process() -> str:
@@ -176,9 +176,9 @@ def test_series_marks_and_odd_values_arrive(worker, launch):
     assert last["items"] == [[1.0, 1.0], [1, "a"]]
     assert last["kind"] == "torch.int64"
     marks = run.timeline()
-    assert [each["rank"] for each in marks] == [0] * 3 + [1] * 3
-    assert min(each["start"] for each in marks) == 0
-    assert all(each["end"] - each["start"] >= 0.01 * (each["rank"] + 1) for each in marks)
+    assert [mark["rank"] for mark in marks] == [0] * 3 + [1] * 3
+    assert min(mark["start"] for mark in marks) == 0
+    assert all(mark["end"] - mark["start"] >= 0.01 * (mark["rank"] + 1) for mark in marks)
 
 
 @both_ways
@@ -252,7 +252,7 @@ def test_a_link_out_of_workers(launch, tmp_path):
 
 
 def test_a_file_that_is_missing(launch):
-    with pytest.raises(LaunchError, match=r"workers/nowhere.py is not there"):
+    with pytest.raises(LaunchError, match=r"workers/nowhere.py does not exist"):
         launch("nowhere.py")
     assert launch("nowhere.py", check=False).verdict.kind == "launcher"
 
@@ -269,5 +269,5 @@ def test_an_agent_that_cannot_start_leaves_its_log(tmp_path):
         text=True,
         timeout=60,
     )
-    log = re.search(r"torchrun cannot start: its agent died.* Log: (.*)", done.stderr)[1]
+    log = re.search(r"torchrun cannot start: its helper process died.* Log: (.*)", done.stderr)[1]
     assert "no torch here" in Path(log).read_text()

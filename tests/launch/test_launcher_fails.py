@@ -26,12 +26,12 @@ def test_an_agent_that_dies_or_is_late_is_a_sentence_and_the_next_run_works(
     run = launch(worker("kills.py", KILL_THE_AGENT), check=False)
     assert run.verdict.kind == "launcher"
     assert run.verdict.text == (
-        "torchrun could not run the script: its agent died (exit code -9); "
-        "the next run starts another"
+        "torchrun could not run the script: its helper process died (exit code -9); "
+        "the next run starts a new one"
     )
     fine = worker("fine.py", "")
     with monkeypatch.context() as patch:
         patch.setattr(client, "START_TIMEOUT", 0.01)
-        with pytest.raises(LaunchError, match=r"its agent was not ready after 0.01 s. Log: /"):
+        with pytest.raises(LaunchError, match=r"process was not ready after 0.01 s. Log: /"):
             launch(fine)
     assert launch(fine).ok

@@ -28,8 +28,8 @@ def held() -> dict[str, object]:
     ours = [psutil.Process(), *psutil.Process().children(recursive=True)]
     return {
         "processes": len(ours),
-        "descriptors": sum(each.num_fds() for each in ours),
-        "threads": sum(each.num_threads() for each in ours),
+        "descriptors": sum(process.num_fds() for process in ours),
+        "threads": sum(process.num_threads() for process in ours),
         "temporary files": len(os.listdir(tempfile.gettempdir())),
         "run folders": sum(1 for _ in paths.runs().glob("*/*")),
     }

@@ -93,7 +93,7 @@ def rank_processes(home) -> list[psutil.Process]:
 
 def assert_all_gone(home) -> None:
     gone = wait_for(lambda: not processes_of(str(home)), 5)
-    assert gone, [(each.pid, each.cmdline()[:6]) for each in processes_of(str(home))]
+    assert gone, [(process.pid, process.cmdline()[:6]) for process in processes_of(str(home))]
 
 
 def victim_of(name: str, kernel: subprocess.Popen, home) -> psutil.Process:
@@ -132,7 +132,7 @@ def test_sigkill_of_a_kernel_whose_fork_lives_on(start):
     kernel = start(warm=True, first=FORKS)
     assert wait_for(lambda: ranks_are_up(start.home), 40)
     own = psutil.Process(kernel.pid)
-    (fork,) = [each for each in own.children() if each.cmdline() == own.cmdline()]
+    (fork,) = [child for child in own.children() if child.cmdline() == own.cmdline()]
     kernel.kill()
     wait_for(lambda: len(processes_of(str(start.home))) == 1, 5)
     assert processes_of(str(start.home)) == [fork]
@@ -198,7 +198,7 @@ def test_a_second_interrupt_ends_the_ranks_and_reaches_no_later_run(worker, laun
     stubborn = worker("stubborn.py", STUBBORN.replace("MARK", mark))
     with monkeypatch.context() as patched:
         patched.setattr(view, "Screen", InterruptedTwice)
-        with pytest.raises(KeyboardInterrupt, match="all its ranks ended"):
+        with pytest.raises(KeyboardInterrupt, match="its ranks have ended"):
             launch(stubborn)
     assert wait_for(lambda: not processes_of(mark), 5)
     run = launch(worker("fine.py", "print('fine')"))

@@ -51,7 +51,7 @@ class Page:
                 continue
             if message["content"].get("execution_state") == "idle":
                 return [
-                    each for each in sent if each["msg_type"] not in ("status", "execute_input")
+                    reply for reply in sent if reply["msg_type"] not in ("status", "execute_input")
                 ]
             sent.append(message)
             if until and until(message):
@@ -62,7 +62,7 @@ class Page:
         """The ranks that live; the kernel's agent leads a process group too."""
         kernel = psutil.Process(self.manager.provisioner.pid)
         found = kernel.children(recursive=True)
-        return [each for each in found if is_rank(each) and each.ppid() != kernel.pid]
+        return [process for process in found if is_rank(process) and process.ppid() != kernel.pid]
 
     def close(self):
         self.client.stop_channels()
@@ -89,7 +89,7 @@ def html(message) -> str:
 
 
 def text(messages) -> str:
-    return "".join(each["content"]["text"] for each in messages if each["msg_type"] == "stream")
+    return "".join(reply["content"]["text"] for reply in messages if reply["msg_type"] == "stream")
 
 
 def seen_all(*wanted):
@@ -97,7 +97,7 @@ def seen_all(*wanted):
     missing = set(wanted)
 
     def look(message) -> bool:
-        missing.difference_update([each for each in missing if each in html(message)])
+        missing.difference_update([part for part in missing if part in html(message)])
         return not missing
 
     return look
@@ -119,10 +119,10 @@ def test_lanes_live_in_one_output_that_is_empty_when_the_run_is_over(page, worke
         ),
         then=enough.touch,
     )
-    shown = [each for each in messages if "data" in each["content"]]
-    assert [each["msg_type"] for each in shown[:2]] == ["display_data", "update_display_data"]
-    assert {each["msg_type"] for each in shown[1:]} == {"update_display_data"}
-    assert len({each["content"]["transient"]["display_id"] for each in shown}) == 1
+    shown = [message for message in messages if "data" in message["content"]]
+    assert [message["msg_type"] for message in shown[:2]] == ["display_data", "update_display_data"]
+    assert {message["msg_type"] for message in shown[1:]} == {"update_display_data"}
+    assert len({message["content"]["transient"]["display_id"] for message in shown}) == 1
     assert shown[-1]["content"]["data"] == {}
     assert text(messages).splitlines()[1:] == [
         "2 ranks · gloo · cpu · ok",
@@ -138,9 +138,9 @@ def test_a_stopped_run_leaves_no_lanes_and_the_kernel_answers(page, worker, tmp_
         until=seen_all("course-run"),
         then=page.manager.interrupt_kernel,
     )
-    shown = [each for each in messages if "data" in each["content"]]
+    shown = [message for message in messages if "data" in message["content"]]
     assert shown[-1]["content"]["data"] == {}
-    assert messages[-1]["content"]["traceback"] == ["the run was stopped, and all its ranks ended"]
+    assert messages[-1]["content"]["traceback"] == ["the run was stopped; its ranks have ended"]
     assert text(page.run("print(1 + 1)")) == "2\n"
 
 
@@ -170,7 +170,7 @@ def test_a_verdict_is_a_card_on_a_page_alone(page, worker):
 def test_without_a_page_the_whole_verdict_is_the_error(page, worker):
     script = worker("failing.py", FAILING)
     *block, error = page.run(f'launch("{script}", timeout={DEADLINE})', cell=None)
-    assert {each["msg_type"] for each in block} == {"stream"}
+    assert {message["msg_type"] for message in block} == {"stream"}
     assert error["content"]["traceback"] == [error["content"]["evalue"]]
     assert "failing.py, line 3" in error["content"]["evalue"]
 
@@ -178,7 +178,7 @@ def test_without_a_page_the_whole_verdict_is_the_error(page, worker):
 def test_progress_over_the_exercises_is_a_table(page):
     source = 'check("04.3", lambda *_: None); check.progress()'
     saved = page.run(source, cell=None)
-    assert {each["msg_type"] for each in saved} == {"stream"}
+    assert {message["msg_type"] for message in saved} == {"stream"}
     assert "04.3  predict time and bytes  ✗ not yet" in text(saved)
     assert text(saved).splitlines()[-1] == "0 of 4 passed"
     card, table = page.run(source)

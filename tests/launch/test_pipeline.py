@@ -47,8 +47,8 @@ for schedule, v in (("gpipe", 1), ("1f1b", 1), ("zero_bubble", 1), ("interleaved
         worst = off(parts, whole)
         with meter() as moved:
             pipeline.step(*given(x, y))  # once more: gradients add up
-        for each in whole.parameters():
-            each.grad *= 2
+        for parameter in whole.parameters():
+            parameter.grad *= 2
         said = rank < p - 1 and loss is None or abs(loss - right).item() < 1e-12
         wanted = m * ((rank < p - 1 or v > 1) + (rank > 0 or v > 1))
         wanted += m * 2 * (v - 1) - (v > 1) * m * ((rank == 0) + (rank == p - 1))
@@ -78,14 +78,14 @@ for length in (4, 6, 4):
     tokens = torch.arange(3 * length).view(3, length) % 9
     whole.zero_grad()
     loss(whole(tokens), tokens).backward()
-    right = {name: each.grad for name, each in whole.named_parameters()}
-    for each in whole.parameters():
-        each.grad = None
+    right = {name: parameter.grad for name, parameter in whole.named_parameters()}
+    for parameter in whole.parameters():
+        parameter.grad = None
     pipeline.step(*given(tokens, tokens))
-    ours = {name: each.grad for name, each in part.named_parameters()}
+    ours = {name: parameter.grad for name, parameter in part.named_parameters()}
     same = [
-        right[name] is None and each is None or torch.allclose(each, right[name], atol=1e-12)
-        for name, each in ours.items()
+        right[name] is None and grad is None or torch.allclose(grad, right[name], atol=1e-12)
+        for name, grad in ours.items()
     ]
     report(worst=0.0 if all(same) else 1.0)
 """
@@ -115,7 +115,7 @@ def backwards_turned(stage, stages, m):
 
 def stuck(stage, stages, m):
     F, B = ([Action(kind, i) for i in range(m)] for kind in "FB")
-    return F + B if stage else [each for pair in zip(F, B) for each in pair]
+    return F + B if stage else [action for pair in zip(F, B) for action in pair]
 
 
 Pipeline(part, mse_loss, 4, backwards_turned).step(*given(x, y))
@@ -171,24 +171,24 @@ SAYS = {
 def test_every_schedule_has_the_gradients_of_one_process(worker, launch, p):
     source = HEAD + (EQUAL if p > 1 else EQUAL.replace(', ("interleaved", 2)', ""))
     run = launch(worker("pipeline_equal.py", source), nproc=p, timeout=120)
-    assert max(each["worst"] for each in run.reports if "worst" in each) < 1e-10
-    assert all(each["said"] for each in run.reports if "said" in each)
+    assert max(report["worst"] for report in run.reports if "worst" in report) < 1e-10
+    assert all(report["said"] for report in run.reports if "said" in report)
     assert all(e["messages"] == e["wanted"] for e in run.reports if "messages" in e)
 
 
 def test_batches_may_change_their_rows_and_their_shape(worker, launch):
     run = launch(worker("pipeline_shapes.py", HEAD + SHAPES), nproc=3)
-    assert max(each["worst"] for each in run.reports) < 1e-10
+    assert max(report["worst"] for report in run.reports) < 1e-10
 
 
 def test_two_pipelines_run_side_by_side(worker, launch):
     run = launch(worker("pipeline_groups.py", HEAD + GROUPS), nproc=4)
-    assert max(each["worst"] for each in run.reports) < 1e-10
+    assert max(report["worst"] for report in run.reports) < 1e-10
 
 
 def test_a_schedule_of_one_s_own_runs_and_one_that_deadlocks_never_starts(worker, launch):
     run = launch(worker("pipeline_own.py", HEAD + OWN), nproc=3)
-    assert max(each["worst"] for each in run.reports if "worst" in each) < 1e-10
+    assert max(report["worst"] for report in run.reports if "worst" in report) < 1e-10
     assert "rank 0 cannot begin B0" in run.series("said", rank=1)[0]
 
 

@@ -25,7 +25,7 @@ def listening(process: psutil.Process) -> set[str]:
         connections = process.net_connections("inet")
     except psutil.Error:
         return set()
-    return {each.laddr.ip for each in connections if each.status == psutil.CONN_LISTEN}
+    return {conn.laddr.ip for conn in connections if conn.status == psutil.CONN_LISTEN}
 
 
 @pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])

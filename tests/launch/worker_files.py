@@ -51,14 +51,14 @@ def starts_of(source: str) -> Iterator[Start]:
 def is_launch(call: ast.Call) -> bool:
     """Whether a call is `launch("FILE", ...)`, with arguments that can be read from the cell."""
     named = isinstance(call.func, ast.Name) and call.func.id == "launch"
-    return named and all(isinstance(each, ast.Constant) for each in call.args)
+    return named and all(isinstance(argument, ast.Constant) for argument in call.args)
 
 
 def start_of(call: ast.Call) -> Start:
     """What a call of `launch` starts; a number of ranks that a loop gives is taken to be 2."""
     file, *arguments = [str(node.value) for node in call.args]
     options = {
-        each.arg: each.value.value for each in call.keywords if isinstance(each.value, ast.Constant)
+        word.arg: word.value.value for word in call.keywords if isinstance(word.value, ast.Constant)
     }
     fails = not options.get("check", True)
     return Start(file, options.get("nproc", 2), tuple(arguments), fails)

@@ -51,7 +51,7 @@ def test_what_the_student_changed_or_added_is_kept_in_a_dated_folder_that_is_nam
         "lib/two.py",
     ]
     assert (kept / "count.py").read_text() == "mine"
-    assert f"2 files that you changed in workers/ moved to {kept}\n" in done.stdout
+    assert f"moved 2 files that you changed in workers/ to {kept}\n" in done.stdout
     assert kept.match("workers-kept-[0-9]*-[0-9]*-[0-9]*-[0-9]*")
 
 

@@ -69,13 +69,13 @@ def test_a_claim_that_does_not_hold_gives_status_1(small_course):
         (["demo", "count", "--too", "3"], "unrecognized arguments: --too"),
         (["demo", "count", "--to", "x"], "invalid int value: 'x'"),
         (["demo", "count", "-n", "9"], "demo count: nobody counts with more than 8 ranks"),
-        (["demo", "nothing"], "there is no demo 'nothing'; there are: count"),
-        (["demo"], "demo needs a name: ./run.sh list shows the demos"),
+        (["demo", "nothing"], "there is no demo 'nothing'; choose one of count"),
+        (["demo"], "demo needs a name: ./run.sh list shows them all"),
         (["demo", "count", "-n", "1", "--compare"], "--compare needs 2 ranks or more"),
         (["nothing"], "invalid choice: 'nothing'"),
         (["list", "--all"], "list has no option --all"),
         (["setup", "--fast"], "setup has no option --fast"),
-        (["--check", "demo", "nothing"], "there is no demo 'nothing'; there are: count"),
+        (["--check", "demo", "nothing"], "there is no demo 'nothing'; choose one of count"),
         (["--check", "demo", "count", "-n", "0"], "from 1 to 64"),
         (["bench", "nothing"], "there is no benchmark 'nothing'"),
         (["execute", "gone.ipynb"], "cannot read the notebook gone.ipynb (No such file"),
@@ -121,7 +121,7 @@ def test_extract_writes_every_file_and_keeps_changed_ones(small_course):
     count = small_course.home / "workers" / "count.py"
     assert count.read_text().startswith('"""Count to a number."""')
     count.write_text("mine")
-    said = f"{count.parent} holds the 2 worker files of the notebooks; changed ones were kept\n"
+    said = f"{count.parent} now has all 2 worker files of the notebooks; files you changed stay\n"
     assert small_course("extract").stdout == said
     assert count.read_text() == "mine"
 

@@ -62,7 +62,7 @@ def test_busbw_is_the_bandwidth_of_a_link():
 
 
 def test_a_name_without_a_formula():
-    with pytest.raises(ValueError, match="no formula for 'rign': there are naive, tree, ring"):
+    with pytest.raises(ValueError, match="no formula for 'rign': choose one of naive, tree, ring"):
         cost.predict("rign", 4, 1e6, MACHINE)
     with pytest.raises(ValueError, match="ranks must be 1 or more, not 0"):
         cost.predict("ring", 0, 1e6, MACHINE)

@@ -85,9 +85,7 @@ def test_without_packages_it_still_runs_and_says_how_to_get_them():
     status, lines = examine("-S")
     assert status == 1
     assert lines["environment"].startswith("problem")
-    assert (
-        "has no torch, numpy, matplotlib, IPython, psutil, rich, filelock" in lines["environment"]
-    )
+    assert "lacks torch, numpy, matplotlib, IPython, psutil, rich, filelock" in lines["environment"]
     assert "./run.sh setup" in lines["environment"]
     assert "torch" not in lines
 

@@ -103,6 +103,6 @@ def test_the_pytorchjob_has_one_master_and_pods_alike():
     assert container["name"] == "pytorch"
     assert container["command"][:2] == [".venv/bin/torchrun", "workers/train_text.py"]
     demos.check_options(demos.find("transformer"), container["command"][2:], ranks=4)
-    assert {each["name"] for each in container["volumeMounts"]} == {
-        each["name"] for each in pod["volumes"]
+    assert {volume["name"] for volume in container["volumeMounts"]} == {
+        volume["name"] for volume in pod["volumes"]
     }

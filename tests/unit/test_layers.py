@@ -81,5 +81,5 @@ def test_no_function_hides_the_module_of_its_own_name():
                 if isinstance(node, ast.ImportFrom) and node.module != name
                 for alias in node.names
             }
-            hidden = {each for each in bound if f"{name}.{each}" in modules()}
+            hidden = {member for member in bound if f"{name}.{member}" in modules()}
             assert not hidden, f"{name} hides {hidden}"

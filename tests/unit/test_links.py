@@ -119,9 +119,9 @@ def test_a_machine_that_permits_no_hosts_says_why(monkeypatch):
     monkeypatch.setattr(links, "namespaces", lambda: ["sh", "-c", "echo not here >&2; exit 1"])
     monkeypatch.setattr(links.shutil, "which", lambda name: name)
     monkeypatch.setattr(links.sys, "platform", "linux")
-    assert links.why_not() == "this machine does not permit network namespaces (not here)"
+    assert links.why_not() == "this machine does not allow network namespaces (not here)"
     monkeypatch.setattr(links.sys, "platform", "darwin")
-    with pytest.raises(InputError, match="no hosts can be made here: network namespaces need"):
+    with pytest.raises(InputError, match="cannot make hosts here: network namespaces need"):
         links.run("nothing.py")
 
 

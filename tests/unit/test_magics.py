@@ -104,7 +104,7 @@ def test_our_function_runs_until_the_students_has_passed(shell, capsys, monkeypa
     shell.run_cell_magic("ours", "99.3", "f = lambda: 'ours'")
     assert shell.user_ns["f"]() == "ours"
     assert capsys.readouterr().out.splitlines() == [
-        "99.2: yours has passed its check, and is what runs from here on",
+        "99.2: your answer has passed its check, so the course uses it from here on",
         "99.3: ours runs from here on",
     ]
 
@@ -152,12 +152,15 @@ def test_a_solution_is_folded_in(shell, monkeypatch):
         ("-n 1000 x.py", "from 1 to 64"),
         ("-n abc x.py", "'abc' is not a whole number"),
         ("--timeout -1 x.py", "above 0"),
-        ("--as 9 x.py", "must be one that Python allows"),
+        ("--as 9 x.py", "choose a name that is valid in Python"),
         ("--no-such x.py", "usage: %torchrun"),
         ("", "required: file"),
         ("../x.py", "outside workers/"),
         ("x.txt", "must end in .py"),
-        ("x.py  # rank 1's turn", "stands alone in the line x.py  # rank 1's turn: put"),
+        (
+            "x.py  # rank 1's turn",
+            "unmatched quotation mark or backslash in the line x.py",
+        ),
         ("x.py \\", "a backslash before it"),
     ],
 )
@@ -169,5 +172,5 @@ def test_a_bad_line_is_refused_in_one_sentence(shell, line, said):
 
 
 def test_a_worker_line_that_cannot_be_split_is_refused_in_one_sentence(shell):
-    with pytest.raises(InputError, match="a quotation mark or a backslash stands alone"):
+    with pytest.raises(InputError, match="unmatched quotation mark or backslash"):
         shell.run_cell_magic("worker", "x.py 'y", "print(1)\n")

@@ -33,10 +33,10 @@ def test_the_cells_of_a_notebook_stay_in_one_worker(tmp_path):
     for name in ("tests/browser/test_a.py", "notebooks/00_b.ipynb", "notebooks/01_c.ipynb"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("def test_a(): pass\n")
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in CELLS])
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
     for path in tmp_path.glob("notebooks/*"):
         nbformat.write(book, path)
-    (arguments,) = (each for each in passes.PASSES if "notebooks" in each)
+    (arguments,) = (words for words in passes.PASSES if "notebooks" in words)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--nbval-lax", *arguments],
         cwd=tmp_path,

@@ -92,7 +92,7 @@ def test_a_terminal_shows_colours_how_far_it_is_and_a_summary(on_a_terminal):
     assert {"step 3 of 8", "step 7 of 8"} <= {bar[-11:] for bar in bars}
     assert "of 8" not in " ".join(lines[-6:])  # it is gone in the end
     assert shown.rindex("\033[?25h") > shown.rindex("\033[?25l")  # and the cursor is back
-    assert re.search(r"\d\.\d s in all, importing torch included · \d\.\d steps/s", shown)
+    assert re.search(r"\d\.\d s in total, including the import of torch · \d\.\d steps/s", shown)
     assert "the claim holds\033[0m" in shown
 
 
@@ -159,13 +159,13 @@ def test_compare_says_the_speed_up_and_what_each_rank_sent(small_course):
     assert done.returncode == 0, done.stderr
     assert re.search(r"speed-up: 2 ranks are \d+\.\d\d times as fast as one, which", done.stdout)
     # 5 all-reduces of 1000 float32: 2 (N-1)/N of 4 kB each, for N = 2
-    assert "bytes: a rank sent up to 20.0 kB in " in done.stdout
+    assert "bytes: the busiest rank sent 20.0 kB in " in done.stdout
 
 
 def test_a_demo_that_counts_nothing_has_no_speed_up(small_course):
     done = small_course("demo", "count", "--to", "1", "--compare")
     assert done.returncode == 0, done.stderr
-    assert "speed-up: not known" in done.stdout
+    assert "speed-up: unknown" in done.stdout
     assert "steps/s" not in done.stdout
 
 

@@ -81,7 +81,7 @@ def test_random_expressions_and_their_first_and_second_derivatives_equal_torch(t
     expected = torch.autograd.grad(loss, theirs, create_graph=True, allow_unused=True)
     assert all(map(same, first, expected))
 
-    used = [i for i, each in enumerate(first) if each is not None]
+    used = [i for i, gradient in enumerate(first) if gradient is not None]
     length = sum((first[i] * first[i]).sum() for i in used)
     second = tape.grad(length, ours)
     lengths = sum((expected[i] * expected[i]).sum() for i in used)
@@ -154,7 +154,7 @@ def test_an_entry_holds_names_and_a_chain_rule(tape):
     (entry,) = tape.gradient_tape
     assert (entry.inputs, entry.outputs) == (["a", "a"], [r.name])
     one = tape.Variable(torch.ones(2))
-    assert [each.value.tolist() for each in entry.propagate([one])] == [[1.0, 2.0]] * 2
+    assert [gradient.value.tolist() for gradient in entry.propagate([one])] == [[1.0, 2.0]] * 2
 
 
 def test_an_entry_made_by_hand_takes_part(tape):
@@ -162,7 +162,7 @@ def test_an_entry_made_by_hand_takes_part(tape):
     a = tape.Variable([2.0], name="a")
     r = tape.Variable(a.value * 5, name="r")
     tape.gradient_tape.append(tape.TapeEntry(["a"], ["r"], lambda dL_dr: [dL_dr[0] * 5.0]))
-    assert [each.value.tolist() for each in tape.grad(r.sum(), [a])] == [[5.0]]
+    assert [gradient.value.tolist() for gradient in tape.grad(r.sum(), [a])] == [[5.0]]
 
 
 def test_what_the_loss_does_not_depend_on_has_no_gradient(tape):
@@ -221,4 +221,4 @@ def test_a_change_of_a_value_that_no_derivative_needs_is_allowed(tape):
     a, b = tape.Variable([1.0, 2.0], name="a"), tape.Variable([3.0, 4.0], name="b")
     L = (a + b).sum()
     b.value += 1
-    assert [each.value.tolist() for each in tape.grad(L, [a, b])] == [[1.0, 1.0]] * 2
+    assert [gradient.value.tolist() for gradient in tape.grad(L, [a, b])] == [[1.0, 1.0]] * 2

@@ -14,11 +14,12 @@ def mistakes(cluster: list[int], node: int, local: int) -> dict[str, int]:
     """The question for each known mistake, with the rank that it gives."""
     before = sum(cluster[:node])
     return {
-        "Every node begins at 0 in yours. Who comes before this node?": local,
-        "Are all nodes as large as this one? Ask those before it.": node * cluster[node] + local,
-        "Are all nodes as large as the first?": node * cluster[0] + local,
-        "Is this node's own size among those before it?": before + cluster[node] + local,
-        "Which number counts nodes, and which the processes on one?": local * len(cluster) + node,
+        "In yours, every node begins at rank 0. How many ranks come before this node?": local,
+        "Are all nodes as large as this one? Look at those before it.": node * cluster[node]
+        + local,
+        "Are all nodes as large as the first one?": node * cluster[0] + local,
+        "Is this node itself among those before it?": before + cluster[node] + local,
+        "Which number counts nodes, and which one processes?": local * len(cluster) + node,
         "Ranks count from 0. Does yours begin at 1?": before + local + 1,
     }
 

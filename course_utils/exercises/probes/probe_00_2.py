@@ -16,30 +16,28 @@ def hint(found: dict, expected: list, rank: int, length: int) -> str:
     """The question that fits a wrong list."""
     got, ranks = found["answer"], len(expected)
     if not isinstance(got, list) or len(got) != ranks:
-        return f"There are {count(ranks, 'rank')}: whose entry is missing, or there twice?"
-    if any(not isinstance(each, list) or len(each) != length for each in got):
-        return f"Each rank gave a tensor of shape ({length},). Which shape have your entries?"
-    if any(isinstance(each[0], list) for each in got):
-        return f"Each rank gave a tensor of shape ({length},). Which shape have your entries?"
+        return f"There are {count(ranks, 'rank')}: whose entry is missing, or is in the list twice?"
+    if any(not isinstance(entry, list) or len(entry) != length for entry in got):
+        return f"Each rank gave a tensor of shape ({length},). Which shape do your entries have?"
+    if any(isinstance(entry[0], list) for entry in got):
+        return f"Each rank gave a tensor of shape ({length},). Which shape do your entries have?"
     if sorted(got) == sorted(expected):
         return "All tensors are there, but entry r should be rank r's, on every rank."
-    others = [each for r, each in enumerate(got) if r != rank]
-    if ranks > 2 and all(each == others[0] for each in others) and others[0] in expected:
-        return "All entries from others are one rank's. Do they share one tensor, or one sender?"
+    others = [entry for r, entry in enumerate(got) if r != rank]
+    if ranks > 2 and all(entry == others[0] for entry in others) and others[0] in expected:
+        return "All entries of other ranks are the same. Do they share a tensor, or a sender?"
     if ranks > 2:
-        return (
-            "With 2 ranks yours is right. What does a rank pass on in the second step, and whose?"
-        )
-    return "Was every request kept and waited for before you looked?"
+        return "With 2 ranks yours is right. In the second step, whose tensor does a rank pass on?"
+    return "Did you keep every request, and wait for it before you used the result?"
 
 
 def measure(length: int, dtype: torch.dtype) -> None:
-    """Judge what the student's function makes of random values, other ones on each rank."""
+    """Judge what the student's function returns for random values, different on each rank."""
     rank, ranks = dist.get_rank(), dist.get_world_size()
-    every = [random_values(10 * length + r, length, dtype=dtype) for r in range(ranks)]
-    found = observe(all_gather, every[rank].clone(), names=("the tensor",))
+    tensors = [random_values(10 * length + r, length, dtype=dtype) for r in range(ranks)]
+    found = observe(all_gather, tensors[rank].clone(), names=("the tensor",))
     here = where(f"{count(length, 'value')} each")
-    expected = [each.tolist() for each in every]
+    expected = [tensor.tolist() for tensor in tensors]
     with judging():
         judge(
             here,
@@ -52,13 +50,13 @@ def measure(length: int, dtype: torch.dtype) -> None:
     with judging():  # after the values of all ranks
         if collectives := sorted({name for name, _ in found["calls"]} - {"send", "recv"}):
             said = f"{here} used {', '.join(collectives)}"
-            raise Wrong(said, "Can you do it with send and recv alone?")
+            raise Wrong(said, "Can you do it with send and recv only?")
         sent = sum(size for name, size in found["calls"] if name == "send")
         exact = (ranks - 1) * length * dtype.itemsize
         if sent != exact:
-            question = "What does each rank need to send, at least? Is one doing everybody's work?"
+            question = "How much must each rank send, at least? Does one rank do all the work?"
             if sent < exact:
-                question = "How can the others know all digits of these values?"
+                question = "From so few bytes, how can the others know all digits?"
             counted = f"{ranks - 1} x {length * dtype.itemsize} = {exact:,}"
             raise Wrong(f"{here} sent {sent:,} bytes, expected {counted}", question)
 

@@ -11,7 +11,7 @@ CASES = ((1_000_000, 0.5, 4), (1_000_000, 0.5, 2), (999, 0.001, 3), (7_654_321, 
 
 
 def factor(collective: str, world: int) -> float:
-    """What makes bus bandwidth of S / t: nccl-tests, doc/PERFORMANCE.md."""
+    """The factor that turns S / t into bus bandwidth: nccl-tests, doc/PERFORMANCE.md."""
     share = (world - 1) / world
     return 2 * share if collective == "all_reduce" else share if collective in SHARED else 1
 
@@ -22,14 +22,13 @@ def mistakes(algbw: float, seconds: float, world: int, factor: float) -> dict[st
     return {
         "Bits or bytes?": 8 * algbw * factor,
         "Per second of what? Divide by the time.": algbw * seconds**2 * factor,
-        "In bytes per second, not in GB/s.": algbw * factor / 1e9,
+        "That is in GB/s. Return bytes per second.": algbw * factor / 1e9,
         "That is algbw, what the caller sees. Which factor makes it busbw?": algbw,
-        "Is the factor there upside down?": algbw / factor,
-        "That is the factor of all-reduce. Which one has this collective?": algbw * 2 * share,
-        "An all-reduce is two collectives, one after the other. How often do the data move?": algbw
-        * share,
-        "Each rank's bandwidth, not that of all ranks together.": algbw * factor * world,
-        "(N - 1) without the N: what share of the data has to move?": algbw * (world - 1),
+        "Is your factor upside down?": algbw / factor,
+        "That is the factor of all-reduce. Which one does this collective have?": algbw * 2 * share,
+        "An all-reduce is two collectives in a row. How often does the data move?": algbw * share,
+        "That is all ranks' bandwidth together. Return one rank's.": algbw * factor * world,
+        "Divide by N too: what share of the data has to move?": algbw * (world - 1),
         "Whole numbers only? Keep the fraction.": algbw * factor // 1,
     }
 
@@ -46,8 +45,8 @@ for size, seconds, world in CASES:
                 kinds=("float", "int", "float32", "float64"),
                 tolerance=3e-7,  # float32 is fine
                 mistakes=mistakes(size / seconds, seconds, world, right),
-                otherwise="S over t, times the share of S that each rank must send.",
+                otherwise="Multiply S / t by the share of S that each rank must send.",
             )
 with judging():
-    slip = "A number for a name nobody knows is worse than an error: which one fits?"
+    slip = "For an unknown name, a number is worse than an error. Which error fits?"
     refused('busbw("all_recude", 1, 1, 2)', busbw, "all_recude", 1, 1.0, 2, hint=slip)

@@ -14,18 +14,18 @@ from course_utils.exercises.findings import judging, random_values
 
 from exercise_01_1 import grad
 
-FROM_WHICH_END = "From which end do you read the tape, and with what does it begin?"
+FROM_WHICH_END = "From which end do you read the tape, and which gradient do you start with?"
 clear = getattr(tape, "reset_tape", tape.gradient_tape.clear)
 
 
 def unused(a: Any, b: Any, c: Any) -> tuple:
-    """On the tape, and no part of the result: b * c."""
+    """On the tape, but not part of the result: b * c."""
     b * c
     return a * b, [a, b, c]
 
 
 def goes_on(a: Any, b: Any, c: Any) -> tuple:
-    """What is made of the result is no part of it."""
+    """What is computed from the result afterwards is not part of it."""
     result = a * b
     result * c
     return result, (b, a)
@@ -43,44 +43,44 @@ GRAPHS: list[tuple[str, Callable, Callable, str]] = [
         "(a + b) * a",
         lambda a, b, c: ((a + b) * a, [a, b]),
         lambda a, b, c: [2 * a + b, a],
-        "a is on two lines. What becomes of the piece that came first?",
+        "a is used on two lines. What happens to the gradient that came first?",
     ),
     (
         "a * b, with b * c on the tape",
         unused,
         lambda a, b, c: [b, a, None],
-        "No path leads from c to the result. What is there to say of c?",
+        "No path leads from c to the result. What should you return for c?",
     ),
     (
         "a * a + a",
         lambda a, b, c: (a * a + a, [a]),
         lambda a, b, c: [2 * a + 1],
-        "a is used three times here. What becomes of the pieces of the other uses?",
+        "a is used three times here. What happens to the gradients of the other uses?",
     ),
     (
         "a * c + (a + b)",
         lambda a, b, c: (a * c + (a + b), [a, b, c]),
         lambda a, b, c: [c + 1, 1.0, a],
-        "a + b gives one and the same Variable to a and to b. Who else sees it when you change it?",
+        "a + b passes the same Variable to a and to b. Who else sees it when you change it?",
     ),
     (
         "a * b, and result * c on the tape after it",
         goes_on,
         lambda a, b, c: [a, b],
-        "The result need not be the last on the tape. By what do you know it?",
+        "The result need not be the last on the tape. How do you recognise it?",
     ),
     (
         "a itself, which no operation made",
         lambda a, b, c: (a, [b, a]),
         lambda a, b, c: [None, 1.0],
-        "The result is wanted here, too. What is its gradient with respect to itself?",
+        "Here the result itself is wanted too. What is its gradient with respect to itself?",
     ),
 ]
 
 
-def _pass_over(where: str) -> None:
-    said = f"{where} grad called propagate where no gradient has come"
-    raise Wrong(said, "Which lines have no gradient at their output? Pass over them.")
+def _not_skipped(where: str) -> None:
+    said = f"{where} grad called propagate on a line whose output has no gradient"
+    raise Wrong(said, "Which lines have no gradient at their output? Skip them.")
 
 
 def judged(where: str, result: Any, wanted: Any) -> list:
@@ -94,7 +94,7 @@ def judged(where: str, result: Any, wanted: Any) -> list:
                 raise Wrong(f"{where} grad called propagate({gradients!r})", hint)
             if gradients[0] is None:
                 early.append(entry)
-                _pass_over(where)
+                _not_skipped(where)
             return entry.propagate(gradients)
 
         return entry._replace(propagate=propagate)
@@ -105,10 +105,10 @@ def judged(where: str, result: Any, wanted: Any) -> list:
     if list(tape.gradient_tape[: len(before)]) != spies:
         raise Wrong(
             f"{where} grad changed the tape: lines are gone, or in another order",
-            "Others read it too. Go through it backwards without turning it around.",
+            "Other code reads it too. Go through it backwards without reversing it.",
         )
     if early:  # and an `except` of the student's has caught it
-        _pass_over(where)
+        _not_skipped(where)
     listed = isinstance(found, (list, tuple))
     if not listed or len(found) != len(wanted):
         kind = article(type(found).__name__)
@@ -117,19 +117,19 @@ def judged(where: str, result: Any, wanted: Any) -> list:
             f"{where} grad returned {got}, expected a list of {len(wanted)}: one for each wanted",
             "In which order does the caller expect them?",
         )
-    for each in found:
-        if not isinstance(each, (tape.Variable, type(None))):
+    for gradient in found:
+        if not isinstance(gradient, (tape.Variable, type(None))):
             raise Wrong(
-                f"{where} grad returned {article(type(each).__name__)} as a gradient, expected a "
-                "Variable or None",
-                "No path: None. Otherwise a Variable, so that it can be differentiated again.",
+                f"{where} grad returned {article(type(gradient).__name__)} as a gradient, expected "
+                "a Variable or None",
+                "Without a path it is None, else a Variable that can be differentiated again.",
             )
     return list(found)
 
 
 def numbers(gradients: list) -> list:
     """Their values, None where there is none."""
-    return [None if each is None else each.value.tolist() for each in gradients]
+    return [None if x is None else x.value.tolist() for x in gradients]
 
 
 def leaves(values: tuple[float, ...]) -> list:
@@ -149,12 +149,12 @@ for describe, build, answer, question in GRAPHS:
             result, wanted = build(*given)
             found = judged(where, result, wanted)
             gradients, expected = f"{where} the gradients are", answer(*values)
-            if any(each is None and e is not None for each, e in zip(found, expected, strict=True)):
+            if any(x is None and y is not None for x, y in zip(found, expected, strict=True)):
                 question = FROM_WHICH_END  # a path leads there
             expect(gradients, numbers(found), expected, otherwise=question)
-            for each in found:
-                if each is not None and each.value.dtype != torch.float64:
-                    other = article(str(each.value.dtype).removeprefix("torch."))
+            for gradient in found:
+                if gradient is not None and gradient.value.dtype != torch.float64:
+                    other = article(str(gradient.value.dtype).removeprefix("torch."))
                     raise Wrong(
                         f"{where} a gradient is {other}, expected a float64 like the result",
                         "Does the 1 that you begin with have the result's dtype?",

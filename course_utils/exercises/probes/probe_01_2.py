@@ -18,18 +18,18 @@ def hint(operation: str):
         if aspect.startswith("the second") and "nan" not in text(got):
             return "Is every step of propagate an operation on Variables? The tape sees no other."
         if got is None:
-            return "None: L does not depend on it, says the tape. Is your operation on the tape?"
+            return "None means that L does not depend on it. Is your operation on the tape?"
         if "nan" in text(got):
-            return "0 times infinity. Which number on the way is too large, and can you avoid it?"
+            return "That is 0 times infinity. Which number on the way gets too large?"
         if aspect == "the value":
-            return "Work it out by hand for these numbers. Where does yours part from it?"
+            return "Work it out by hand for these numbers. Where does your code differ?"
         if operation == "sigmoid":
             return "Write the derivative with the result s alone. At x = 0, s = 1/2: what is it?"
         if operation == "take":
             return "Row 2 was taken three times. What is the gradient of a value used three times?"
         if close(got[:2], expected[:2]):
-            return "The first two are right. In the third a and b are equal: what does each get?"
-        return "Whose number came out, at each position? Only that one has any influence."
+            return "The first two are right. In the third, a and b are equal: what does each get?"
+        return "Which of the two came out at each position? Only that one affects the result."
 
     return question
 

@@ -44,7 +44,7 @@ for name, f, n in cases:
     variable, direction = tape.Variable(x.clone(), name="x"), v.clone()
     try:
         found = observe(hvp, counted, variable, direction, may_change=True)
-    except (AttributeError, TypeError) as error:  # what comes of a None
+    except (AttributeError, TypeError) as error:  # what happens to a None
         if name != "linear":
             raise
         found = {"kind": type(error).__name__}
@@ -54,12 +54,12 @@ for name, f, n in cases:
     where = f"f {name}, n = {n}:"
     with judging():
         if found["kind"] != "Tensor":
-            hint = LINEAR if name == "linear" else "The caller wants the numbers."
+            hint = LINEAR if name == "linear" else "Return the numbers, as a tensor."
             raise Wrong(f"{where} it gave {article(found['kind'])}, expected a Tensor", hint)
         if calls != 1:
             raise Wrong(
                 f"{where} f was called {count(calls, 'time')}, expected once",
-                "No differences, no second graph: what did the first gradient leave on the tape?",
+                "Don't compute f again: what did the first gradient leave on the tape?",
             )
         judge(
             where,
@@ -68,8 +68,8 @@ for name, f, n in cases:
             dtype="float64",
             verb="the product is",
             mistakes={
-                "That is the gradient. One derivative more?": gradient.tolist(),
-                "That is the gradient times v, number by number. And then?": (
+                "That is the gradient. H v needs one more derivative.": gradient.tolist(),
+                "That is the gradient times v, number by number. What is the next step?": (
                     gradient * v
                 ).tolist(),
                 "That uses the diagonal of H only. How does x1 change the slope along x2?": (
@@ -80,4 +80,4 @@ for name, f, n in cases:
             otherwise=OF_WHAT,
         )
         if not torch.equal(variable.value, x) or not torch.equal(direction, v):
-            raise Wrong(f"{where} it changed x or v", "They are the caller's. Make new values.")
+            raise Wrong(f"{where} it changed x or v", "They belong to the caller. Make new values.")

@@ -20,7 +20,7 @@ def differ(got: Any, expected: Any, name: str) -> tuple[str, str] | None:
     if type(got) is not type(expected):
         question = "A tuple stays a tuple, a list a list, a dict a dict: what does yours build?"
         if isinstance(expected, Tensor):
-            question = "Where does this tensor go in yours?"
+            question = "What does your code do with this tensor?"
         return f"{name} is {kind(got)}, expected {kind(expected)}", question
     if isinstance(expected, dict) and list(got) != list(expected):
         return f"{name} has the keys {list(got)}, expected {list(expected)}", "Which keys are lost?"
@@ -30,12 +30,12 @@ def differ(got: Any, expected: Any, name: str) -> tuple[str, str] | None:
             return said, "How many entries did the value have?"
         keys = expected if isinstance(expected, dict) else range(len(expected))
         found = (differ(got[key], expected[key], f"{name}[{key!r}]") for key in keys)
-        return next((each for each in found if each), None)
+        return next((wrong for wrong in found if wrong), None)
     if isinstance(expected, Tensor):
         return differ_in_values(got, expected, name)
     if got != expected:
         said = f"{name} is {got!r}, expected {expected!r}"
-        return said, "What can't be cut goes along as it is."
+        return said, "Pass on unchanged what can't be cut."
     return None
 
 
@@ -43,9 +43,9 @@ def differ_in_values(got: Tensor, expected: Tensor, name: str) -> tuple[str, str
     """The same for tensors: device, dtype, shape, values."""
     if got.device != expected.device:
         said = f"{name} is on {got.device}, expected {expected.device}"
-        return said, "You were told the device. Who sends the tensor there?"
+        return said, "The call names the device. Which line sends the tensor there?"
     if got.dtype != expected.dtype:
-        return f"{name} is {got.dtype}, expected {expected.dtype}", "Who changed the dtype?"
+        return f"{name} is {got.dtype}, expected {expected.dtype}", "Which line changed the dtype?"
     if got.shape != expected.shape:
         said = f"{name} has the shape {tuple(got.shape)}, expected {tuple(expected.shape)}"
         return said, "Only the first dimension is cut or joined. Which rows belong there?"
@@ -71,7 +71,7 @@ def check_scatter(call: str, value: Any, devices: list, expected: list) -> None:
         if not isinstance(parts, (list, tuple)):
             raise Wrong(f"{call} returned {kind(parts)}, expected a list of parts", hint)
         if len(parts) != len(expected):
-            question = "Which devices get nothing when rows are few? How does chunk cut?"
+            question = "Which devices get nothing when there are few rows? How does chunk cut them?"
             said = f"{call} gave {count(len(parts), 'part')}, expected {len(expected)}"
             raise Wrong(said, question)
         for number, (got, wanted) in enumerate(zip(parts, expected, strict=True)):
@@ -81,7 +81,7 @@ def check_scatter(call: str, value: Any, devices: list, expected: list) -> None:
 
 def check_gather(call: str, outputs: list, device: torch.device, expected: Any) -> None:
     """Judge what the outputs are joined to."""
-    hint = "Tensors are joined along their rows. And what has no rows?"
+    hint = "Tensors are joined along their rows. What about those without rows?"
     with judging():
         got = called(call, gather, list(outputs), device, hint=hint)
         if wrong := differ(got, expected, "the result"):
@@ -92,7 +92,7 @@ def check_flow() -> None:
     """Every row's gradient comes back through gather and scatter, once, with its own weight."""
     batch, weights = random_values(5, 7, 2).cpu().requires_grad_(), random_values(6, 7, 2).cpu()
     call = "7 rows on 3 devices, scattered and gathered"
-    hint = "Do you stay with tensors, so that autograd can follow?"
+    hint = "Do you use only tensor operations, so that autograd can follow?"
     with judging():
         parts = called(
             "scatter of 7 rows", scatter, (batch,), [CPU] * 3, hint=hint, may_change=True
@@ -100,13 +100,13 @@ def check_flow() -> None:
         outputs = [part[0] for part in parts]
         whole = called("gather of 3 parts", gather, outputs, CPU, hint=hint, may_change=True)
         if not whole.requires_grad:
-            question = "Are the parts still connected with the batch, for autograd?"
+            question = "Do the parts still belong to the batch's autograd graph?"
             raise Wrong(f"{call}: no gradient flows back to the batch", question)
         (whole * weights).sum().backward()
         if batch.grad is None or not torch.allclose(batch.grad, weights):
             found = None if batch.grad is None else batch.grad[0].tolist()
             said = f"{call}: the gradient of row 0 is {found}, expected {weights[0].tolist()}"
-            raise Wrong(said, "How often does each row go through? Is every operation torch's?")
+            raise Wrong(said, "How often does each row pass through? Are all operations torch's?")
 
 
 for rows in (5, 10, 4, 3, 13, 1, 6, 7, 9):

@@ -16,7 +16,7 @@ PATIENCE = 3.0  # seconds that a replica waits for the others to be there
 
 
 def check_outputs(number: int) -> None:
-    """Outputs in the replicas' order, though the first replica is the last to be ready."""
+    """Outputs in the replicas' order, even though the first replica finishes last."""
 
     def replica(place: int) -> Callable:
         def forward(x: torch.Tensor, factor: float) -> torch.Tensor:
@@ -33,14 +33,16 @@ def check_outputs(number: int) -> None:
         if not isinstance(found, list) or len(found) != number:
             many = count(len(found), "entry") if isinstance(found, (list, tuple)) else found
             said = f"{call} returned {type(found).__name__} ({many}), expected a list of {number}"
-            raise Wrong(said, "One output per replica. Where does each thread leave its own?")
+            raise Wrong(said, "Return one output per replica. Where does each thread put its own?")
         for place, (x, factor) in enumerate(inputs):
             if found[place] is None:
-                said = f"{call}: output {place} is None, and its replica returned a tensor"
-                raise Wrong(said, "Does yours wait until every thread has ended?")
+                said = f"{call}: output {place} is None, but its replica returned a tensor"
+                raise Wrong(said, "Does your function wait until every thread has ended?")
             if not torch.equal(found[place], x * factor + place):
                 said = f"{call}: output {place} is not what replica {place} returned"
-                raise Wrong(said, "Replica 0 ends last here. Whose order do your outputs have?")
+                raise Wrong(
+                    said, "Replica 0 ends last here. Are yours in the order in which they ended?"
+                )
 
 
 def check_threads(number: int) -> None:
@@ -63,14 +65,14 @@ def check_threads(number: int) -> None:
         before = threading.active_count()
         called(call, parallel_apply, list(map(replica, range(number))), [()] * number)
         if "alone" in seen:
-            said = f"{call}: they did not run at the same time"
+            said = f"{call}: the replicas did not run at the same time"
             raise Wrong(said, "Start all threads first. When do you wait for the first one?")
         if threading.get_ident() in seen.values():
             hint = "Every replica gets a thread of its own, the first one too."
-            raise Wrong(f"{call}: one ran in the thread that called it", hint)
+            raise Wrong(f"{call}: a replica ran in the calling thread", hint)
         if threading.active_count() > before:
-            hint = "Who waits for the last thread?"
-            raise Wrong(f"{call} returned, and some of its threads still run", hint)
+            hint = "Wait for every thread, also for the last one."
+            raise Wrong(f"{call} returned while some of its threads still ran", hint)
 
 
 def check_errors(number: int, failing: dict[int, Exception]) -> None:
@@ -97,23 +99,23 @@ def check_errors(number: int, failing: dict[int, Exception]) -> None:
         except NotImplementedError:
             raise
         except RuntimeError as error:
-            told = str(error)
+            text = str(error)
         except Exception as error:
             got = type(error).__name__
             hint = "Which exception does the caller get, and what does its text say?"
-            raise Wrong(f"{said}: {got} came out, expected a RuntimeError", hint) from None
+            raise Wrong(f"{said}: it raised {got}, expected a RuntimeError", hint) from None
         else:
-            hint = "What does a thread do with an exception? Who could keep it for the caller?"
-            raise Wrong(f"{said}: nothing was raised, returned was {found}", hint)
-        if f"replica {first}" not in told:
+            hint = "What happens to an exception in a thread? How can the caller get it?"
+            raise Wrong(f"{said}: it raised nothing and returned {found}", hint)
+        if f"replica {first}" not in text:
             hint = "Which replica should the caller look at first?"
-            raise Wrong(f"{said}: the RuntimeError says {told!r}, not `replica {first}`", hint)
-        if str(failing[first].args[0]) not in told:
+            raise Wrong(f"{said}: the RuntimeError says {text!r}, not `replica {first}`", hint)
+        if str(failing[first].args[0]) not in text:
             lost = f"not what the replica said: {failing[first].args[0]!r}"
-            raise Wrong(f"{said}: the RuntimeError says {told!r}, {lost}", "Keep the message.")
+            raise Wrong(f"{said}: the RuntimeError says {text!r}, {lost}", "Keep the message.")
         if len(ran) != number:
-            hint = "The others are still at work. Who waits for them?"
-            raise Wrong(f"{said}: it came out before all replicas had ended", hint)
+            hint = "The other replicas are still at work. Wait for them first."
+            raise Wrong(f"{said}: the error came out before all replicas had ended", hint)
 
 
 def check_grad_mode(records: bool) -> None:
@@ -131,10 +133,12 @@ def check_grad_mode(records: bool) -> None:
         after = torch.is_grad_enabled()
         if inside != [records] * 2 or any(out.requires_grad != records for out in found):
             did = "recorded gradients" if not records else "recorded no gradients"
-            hint = "Ask torch.is_grad_enabled() in the right thread. Which one is it?"
+            hint = "Call torch.is_grad_enabled() in the right thread. Which one is that?"
             raise Wrong(f"{call}: the replicas {did}", hint)
         if after != records:
-            raise Wrong(f"{call}: the caller's own setting has changed", "Who set it back?")
+            raise Wrong(
+                f"{call}: the caller's own setting has changed", "Restore it before you return."
+            )
 
 
 for number in (2, 3, 1, 5):

@@ -1,4 +1,4 @@
-"""Lets the student's hooks average the gradients of a small model, and looks at all they did."""
+"""Lets the student's hooks average the gradients of a small model, and checks all they did."""
 
 import copy
 
@@ -16,7 +16,7 @@ WIDTH = 6
 
 
 class Small(nn.Module):
-    """A matrix in two places, and a bias that is not trained."""
+    """A model with a matrix in two places, and a bias that is not trained."""
 
     def __init__(self, dtype: torch.dtype) -> None:
         super().__init__()
@@ -40,10 +40,10 @@ def gradients(model: nn.Module) -> dict[str, Tensor | None]:
     return {name: None if p.grad is None else p.grad.clone() for name, p in named}
 
 
-def averaged(each: dict[str, Tensor | None], times: float = 1.0) -> dict[str, Tensor | None]:
+def averaged(own: dict[str, Tensor | None], times: float = 1.0) -> dict[str, Tensor | None]:
     """The mean over the ranks."""
     found = {}
-    for name, gradient in each.items():
+    for name, gradient in own.items():
         if gradient is not None:
             dist.all_reduce(gradient)
             found[name] = gradient * times / dist.get_world_size()
@@ -55,24 +55,24 @@ def look(here: str, model: nn.Module, before: dict, expected: dict, own: dict, w
     tolerance = TOLERANCE[str(next(model.parameters()).dtype).removeprefix("torch.")]
     for name, parameter in model.named_parameters():
         if not torch.equal(parameter.detach(), before[name]):
-            hint = "The hook is given the parameter. What of it has to be averaged?"
+            hint = "The hook gets the parameter. What of it has to be averaged?"
             raise Wrong(f"{here} backward changed a parameter, {name}", hint)
         got = None if parameter.grad is None else parameter.grad.flatten().tolist()
         if parameter.requires_grad != (name in expected) or (got and name not in expected):
             hint = "The bias is frozen: leave it as it is, without a gradient."
-            raise Wrong(f"{here} {name} is trained now, or has a gradient", hint)
+            raise Wrong(f"{here} {name} can be trained now, or has a gradient", hint)
         if name not in expected:
             continue
         right = expected[name].flatten()
         mistakes = {
-            "That is this rank's own gradient. Has the sum come back into `.grad`?": own[name],
+            "That is this rank's own gradient. Does the sum get back to `.grad`?": own[name],
             "That is the sum over the ranks. What makes it a mean?": right * world,
-            "Divided twice: by the hook, and by the mean that it asked for?": right / world,
+            "Do you divide twice, in the hook and by asking for a mean?": right / world,
         }
         mistakes = {q: v.flatten().tolist() for q, v in mistakes.items()} if world > 1 else {}
-        otherwise = "Write down each rank's gradient. Which of them are in yours, and how often?"
+        otherwise = "Write down each rank's gradient. Which of them do you count, and how often?"
         if got is None:
-            otherwise = "It is gone. Does your hook put back what it has averaged?"
+            otherwise = "It is gone. Does your hook write the mean back?"
         hint = hint_for(got, mistakes, otherwise, tolerance)
         expect(f"{here}: the gradient of {name} is", got, right.tolist(), (), hint, tolerance)
 
@@ -105,13 +105,13 @@ for dtype in (torch.float64, torch.float32):
             wanted = [["all_reduce", size] for size in sizes]
             made = sorted(found["calls"], key=lambda call: call[1])
             if made != wanted and not (world == 1 and not made):
-                hint = "A hook for each trained parameter, registered once. How many have you?"
+                hint = "Register one hook for each trained parameter. How many do you have?"
                 if {name for name, _ in made} != {"all_reduce"}:
                     hint = "Which collective alone gives every rank the sum?"
                 elif len(made) == len(wanted):
-                    hint = "A gradient is as large as its parameter. What else is in your message?"
+                    hint = "A gradient is as large as its parameter. What else do you send?"
                 said = f"{here} backward called {named_calls(made)}, expected one all_reduce for "
                 raise Wrong(f"{said}each gradient: {named_calls(wanted)}", hint)
             if found["unwaited"] or found["random"]:
-                hint = "The gradients are right by luck of timing. Is every request waited for?"
-                raise Wrong(f"{here} a request was not waited for in backward", hint)
+                hint = "The gradients are right only by luck. Do you wait for every request?"
+                raise Wrong(f"{here} backward did not wait for a request", hint)

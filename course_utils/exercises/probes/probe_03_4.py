@@ -1,4 +1,4 @@
-"""Calls the student's accuracy on padded shares, and counts what goes over the wire."""
+"""Calls the student's accuracy on padded shares, and counts the bytes it sends."""
 
 import torch.distributed as dist
 from torch.utils.data import DistributedSampler
@@ -14,22 +14,22 @@ def mistakes(right: list[bool], ranks: int, rank: int) -> list[tuple[str, float]
     """The question for each known mistake, with the accuracy that it gives."""
     size, length = len(right), -(-len(right) // ranks)
     padded = [right[i % size] for i in range(length * ranks)]
-    shares = [padded[each::ranks] for each in range(ranks)]
-    real = [right[each::ranks] for each in range(ranks)]
-    own = [sum(each) / max(1, len(each)) for each in real]
+    shares = [padded[r::ranks] for r in range(ranks)]
+    real = [right[r::ranks] for r in range(ranks)]
+    own = [sum(part) / max(1, len(part)) for part in real]
     share = sum(shares[rank]) / length
     short = size // ranks
-    whole = sum(map(sum, (each[:short] for each in shares))) / max(1, short * ranks)
-    divided = "Divided by the number of ranks without adding up first?"
-    alone = "That is this rank's own. Who tells it of the others?"
+    whole = sum(map(sum, (part[:short] for part in shares))) / max(1, short * ranks)
+    divided = "Did you divide by the number of ranks without summing first?"
+    alone = "That is this rank's own accuracy. How does it learn about the others?"
     return [
-        ("Padded samples count twice in yours. Which are padding?", sum(padded) / len(padded)),
+        ("Yours counts padded samples twice. Which are padding?", sum(padded) / len(padded)),
         (alone, own[rank]),
         (alone, share),
-        ("A mean of the ranks' means. Whose samples weigh too much in it?", sum(own) / ranks),
-        ("Right sum, wrong count: how many are there, without padding?", sum(right) / len(padded)),
-        ("Right count, wrong sum: is padding among those you call right?", sum(padded) / size),
-        ("Yours drops the last sample of every rank. On which is it padding?", whole),
+        ("That is a mean of the ranks' means. Whose samples weigh too much?", sum(own) / ranks),
+        ("Right sum, wrong count: how many samples are not padding?", sum(right) / len(padded)),
+        ("Right count, wrong sum: do you count padding as right answers?", sum(padded) / size),
+        ("Yours drops the last sample of every rank. On which ranks is it padding?", whole),
         (divided, own[rank] / ranks),
         (divided, share / ranks),
     ]
@@ -52,9 +52,9 @@ for size in (37, 11, 10, 5, 3, 5000, 1):
             kinds=("float", "int"),
             tolerance=1e-6,
             mistakes=mistakes(right.tolist(), ranks, rank),
-            otherwise="Nearly right: is something rounded, or cut off, on its way?"
+            otherwise="Nearly right: do you round or truncate a number on the way?"
             if near
-            else "Sample k of rank r is number r + k N. Which are beyond the end of the data?",
+            else "Sample k of rank r is number r + k N. Which numbers are past the end?",
         )
     with judging():
         expect_two_numbers(here, found["calls"])

@@ -18,7 +18,7 @@ pairs = [dist.new_group([first, first + 1]) for first in range(0, world - 1, 2)]
 
 
 def gradients(case: str, of_rank: int) -> list[torch.Tensor | None]:
-    """The gradients of a rank's stage: all ranks can make those of all."""
+    """The gradients of a rank's stage; every rank can compute those of all ranks."""
     generator = torch.Generator().manual_seed(31 * of_rank + len(case))
     dtype = getattr(torch, case.partition(" ")[0])
     scale = 300 if dtype == torch.float16 else 1 + of_rank
@@ -31,30 +31,30 @@ def gradients(case: str, of_rank: int) -> list[torch.Tensor | None]:
 
 def look(case: str, limit: float, group: dist.ProcessGroup | None, members: list[int]) -> None:
     """Report what the student's function does with one stage."""
-    mine = [each if each is None else each.to(device()) for each in gradients(case, rank)]
+    mine = [g if g is None else g.to(device()) for g in gradients(case, rank)]
     parameters = []
     for gradient in mine:
         like = torch.ones(2, dtype=torch.float64) if gradient is None else gradient
         parameters.append(nn.Parameter(torch.randn_like(like)))
         parameters[-1].grad = None if gradient is None else gradient.clone()
-    values = [each.detach().clone() for each in parameters]
-    places = [each.grad.data_ptr() for each in parameters if each.grad is not None]
+    values = [p.detach().clone() for p in parameters]
+    places = [p.grad.data_ptr() for p in parameters if p.grad is not None]
     with meter() as moved:
-        answer = clip_grad_norm((each for each in parameters), limit, group)
+        answer = clip_grad_norm((p for p in parameters), limit, group)
     squares = [
-        sum(each.double().square().sum().item() for each in gradients(case, r) if each is not None)
+        sum(g.double().square().sum().item() for g in gradients(case, r) if g is not None)
         for r in members
     ]
     norm = math.sqrt(sum(squares))
     factor = min(1.0, limit / norm)
-    after = [each.grad for each in parameters if each.grad is not None]
-    before = [each for each in mine if each is not None]
+    after = [p.grad for p in parameters if p.grad is not None]
+    before = [g for g in mine if g is not None]
     loose = 4e-3 if "float16" in case else 1e-4
     right = len(after) == len(before) and all(
         torch.equal(a, b) if factor == 1 else torch.allclose(a, b * factor, rtol=loose, atol=1e-6)
         for a, b in zip(after, before, strict=True)
     )
-    size = sum(each.double().square().sum().item() for each in before)
+    size = sum(g.double().square().sum().item() for g in before)
     along = sum((a.double() * b.double()).sum().item() for a, b in zip(after, before, strict=False))
     number = isinstance(answer, (float, int)) or (torch.is_tensor(answer) and answer.numel() == 1)
     report(
@@ -69,8 +69,8 @@ def look(case: str, limit: float, group: dist.ProcessGroup | None, members: list
         factor=factor,
         ratio=along / size if size else factor,
         right=right,
-        touched=not all(map(torch.equal, values, (each.detach() for each in parameters))),
-        in_place=places == [each.data_ptr() for each in after],
+        touched=not all(map(torch.equal, values, (p.detach() for p in parameters))),
+        in_place=places == [g.data_ptr() for g in after],
         bytes=sum(call.bytes for call in moved.calls),
     )
 

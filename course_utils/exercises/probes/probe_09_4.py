@@ -24,7 +24,7 @@ class Products(TorchDispatchMode):
 
 
 def near(ours: Tensor | None, right: Tensor | None) -> bool:
-    """Whether two gradients are alike, in shape and dtype too."""
+    """Whether two gradients are close, with the same shape and dtype."""
     if ours is None or right is None:
         return ours is right
     same = ours.shape == right.shape and ours.dtype == right.dtype
@@ -32,13 +32,13 @@ def near(ours: Tensor | None, right: Tensor | None) -> bool:
 
 
 def look(shape: tuple[int, ...], dtype: torch.dtype, case: str, seed: int) -> tuple | None:
-    """What is wrong, with the question that leads on; None if nothing is."""
+    """What is wrong, and the question that leads to the mistake; None if nothing is wrong."""
     torch.manual_seed(seed)
     x = torch.randn(shape, dtype=dtype)
     weight, bias = torch.randn(3, shape[-1], dtype=dtype), torch.randn(3, dtype=dtype)
     gradient = torch.randn(*shape[:-1], 3, dtype=dtype)
     ours = [x.clone(), weight.clone(), None if "no bias" in case else bias.clone()]
-    theirs = [None if each is None else each.clone() for each in ours]
+    theirs = [None if t is None else t.clone() for t in ours]
     for x_, weight_, bias_ in (ours, theirs):
         x_.requires_grad_("first stage" not in case)
         weight_.requires_grad_("frozen weight" not in case)
@@ -47,7 +47,7 @@ def look(shape: tuple[int, ...], dtype: torch.dtype, case: str, seed: int) -> tu
         if "added" in case:
             weight_.grad, bias_.grad = torch.ones_like(weight_), torch.ones_like(bias_)
     put_off: list = []
-    starts = [None if each is None or each.grad is None else each.grad.clone() for each in ours]
+    starts = [None if t is None or t.grad is None else t.grad.clone() for t in ours]
     right = linear(*theirs)
     y = SplitLinear.apply(*ours, put_off.append)
     if not near(y.detach(), right.detach()):
@@ -57,29 +57,29 @@ def look(shape: tuple[int, ...], dtype: torch.dtype, case: str, seed: int) -> tu
     with Products() as products:
         y.backward(gradient)
     if not near(ours[0].grad, theirs[0].grad):
-        return "the gradient of x is wrong after B", "g has (..., k), W (k, n), x (..., n)."
-    for name, each, start in zip(("weight", "bias"), ours[1:], starts[1:], strict=True):
-        if each is not None and not near(each.grad, start):
+        return "the gradient of x is wrong after B", "g is (..., k), W is (k, n) and x is (..., n)."
+    for name, tensor, start in zip(("weight", "bias"), ours[1:], starts[1:], strict=True):
+        if tensor is not None and not near(tensor.grad, start):
             hint = "Only the gradient of x is due in B. Put the rest off."
-            return f"{name}.grad has changed before what was put off was called", hint
+            return f"{name}.grad has changed in B, before W was called", hint
     if len(put_off) != 1 or not callable(put_off[0]):
-        hint = "Hand put_off one function without arguments."
+        hint = "Pass put_off one function without arguments."
         return f"put_off was called {len(put_off)} times, or not with a function", hint
     if products.count > 1:
-        hint = "Which of them could wait? The stage before needs only the gradient of x."
+        hint = "Which of them can wait? The previous stage needs only the gradient of x."
         return f"backward computed {products.count} matrix products", hint
     put_off[0]()
-    for name, each, other in zip(("weight", "bias"), ours[1:], theirs[1:], strict=True):
-        if each is None or near(each.grad, other.grad):
+    for name, tensor, other in zip(("weight", "bias"), ours[1:], theirs[1:], strict=True):
+        if tensor is None or near(tensor.grad, other.grad):
             continue
         if other.grad is None:
-            return f"a frozen {name} was given a gradient", "Does it require one?"
+            return f"a frozen {name} was given a gradient", "Does it require a gradient?"
         if "added" in case:
-            return f"{name}.grad lost what was in it", "Micro-batches add up: add, or begin."
+            return f"{name}.grad lost what was in it", "Micro-batches add up: add to what is there."
         return f"{name}.grad is wrong after W", "Sum over all rows, in all leading dimensions."
     inputs = (ours[0], x), (ours[1], weight), (gradient, before)
     if not all(torch.equal(a.detach(), b) for a, b in inputs):
-        return "x, W or the gradient was changed", "They belong to others."
+        return "x, W or the gradient was changed", "They belong to the caller. Make new tensors."
     return None
 
 

@@ -18,15 +18,15 @@ def only(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
 
 
 def expected(seed: int, n: int, k: int, ranks: list[int], dtype: torch.dtype) -> tuple:
-    """Of each rank its gradient and what it kept; of each what it sends, (n,)."""
-    brought, sent = {}, {}
+    """By rank: its gradient and what it kept before; and what it should send, (n,)."""
+    inputs, sent = {}, {}
     for rank in ranks:
         gradient = random_values(seed + rank, n, dtype=dtype)
         kept = random_values(seed + 50 + rank, n, dtype=dtype)
         whole = gradient + kept
-        brought[rank] = gradient, kept
+        inputs[rank] = gradient, kept
         sent[rank] = only(whole, whole.abs().topk(k).indices)
-    return brought, sent
+    return inputs, sent
 
 
 def look(
@@ -34,8 +34,8 @@ def look(
 ) -> None:
     """One call, of the ranks of a group."""
     here, k, me = where(case), max(1, round(share * n)), dist.get_rank()
-    brought, sent = expected(seed, n, k, ranks, dtype)
-    gradient, kept = brought[me]
+    inputs, sent = expected(seed, n, k, ranks, dtype)
+    gradient, kept = inputs[me]
     whole, mean = gradient + kept, sum(sent.values()) / len(ranks)
     arguments = (gradient.clone(), kept.clone(), share)
     function = partial(top_k, group=group) if group else top_k
@@ -46,19 +46,19 @@ def look(
         if found["kind"] not in ("tuple", "list") or not two:
             hint = "Two tensors: the mean over the ranks, and what this rank keeps."
             raise Wrong(f"{here} returned {article(found['kind'])}, expected two tensors", hint)
-        unfed = sum(only(each, each.abs().topk(k).indices) for each, _ in brought.values())
-        wholes = [each + before for each, before in brought.values()]
-        signed = sum(only(each, each.topk(k).indices) for each in wholes)
+        unfed = sum(only(g, g.abs().topk(k).indices) for g, _ in inputs.values())
+        wholes = [g + before for g, before in inputs.values()]
+        signed = sum(only(whole, whole.topk(k).indices) for whole in wholes)
         several = len(ranks) > 1
         mistakes = [
             ("That is the sum over the ranks. What makes it a mean?", mean * len(ranks)),
-            ("That is what this rank sent. Who tells it of the others?", sent[me]),
+            ("That is what this rank sent. How does it learn about the others?", sent[me]),
             (
-                "Without what was kept? It belongs to the gradient before you choose.",
+                "You left out what was kept. Add it to the gradient before you choose.",
                 unfed / len(ranks),
             ),
-            ("The largest by magnitude: -5 is larger than 3.", signed / len(ranks)),
-            ("That is the whole mean. What makes it smaller than an all-reduce?", whole),
+            ("Choose the largest by magnitude: -5 is larger than 3.", signed / len(ranks)),
+            ("That is the mean of everything. Then what do you save over an all-reduce?", whole),
         ]
         first = found | {"kind": "Tensor", "answer": found["answer"][0]}
         judge(
@@ -67,16 +67,16 @@ def look(
             mean.tolist(),
             dtype=name,
             mistakes=[(q, v.tolist()) for q, v in mistakes if several or v is not sent[me]],
-            terms=[(each / len(ranks)).tolist() for each in sent.values()],
-            otherwise="Is the group of the call the one that you ask?"
+            terms=[(part / len(ranks)).tolist() for part in sent.values()],
+            otherwise="Do all your calls use the group that was passed in?"
             if group
-            else "Add what was kept, choose the k largest by magnitude, and add up all ranks'.",
+            else "Add what was kept, choose the k largest by magnitude, and sum over the ranks.",
         )
         left = whole - sent[me]
         mistakes = [
-            ("What was sent has to leave it. What is sent twice otherwise?", whole),
-            ("That forgets what was kept before.", gradient - sent[me]),
-            ("Nothing is kept. Where do the small values go?", torch.zeros_like(whole)),
+            ("Subtract what was sent. Otherwise it is sent twice.", whole),
+            ("You forgot what was kept before.", gradient - sent[me]),
+            ("You keep nothing. Where do the small values go?", torch.zeros_like(whole)),
             ("That is what was sent. What was *not* sent?", sent[me]),
             ("Keep what *this* rank did not send, whatever the others sent.", whole - mean),
         ]
@@ -87,17 +87,17 @@ def look(
             left.tolist(),
             dtype=name,
             mistakes=[(q, v.tolist()) for q, v in mistakes],
-            otherwise="Sent and kept together are the gradient and what was kept before.",
+            otherwise="Sent and kept must add up to the gradient and what was kept before.",
         )
     with judging():
         values, places = ["all_gather", k * gradient.element_size()], ["all_gather", 4 * k]
         packed = [["all_gather", values[1] + places[1]]]
         allowed = [packed, [values, places], [places, values], *([[]] if not several else [])]
-        hint = "A value and its place, for k of them. What else is in your messages?"
+        hint = "Send k values and their places. What else is in your messages?"
         if [call for call, _ in found["calls"]] == ["all_reduce"]:
             hint = "An all-reduce of all n values saves nothing."
         elif sum(size for _, size in found["calls"]) == k * (gradient.element_size() + 8):
-            hint = "Places as int32: topk gives you int64, which takes twice as many bytes."
+            hint = "Send the places as int32: topk returns int64, which takes twice as many bytes."
         expect_calls(here, found["calls"], allowed, hint)
 
 

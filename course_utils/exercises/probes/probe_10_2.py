@@ -39,7 +39,7 @@ def look(case: str, m: int, n: int, k: int, seed: int, dtype, group, ranks: list
         mistakes = [
             ("That is the sum over the ranks. Which of p and q becomes a mean?", mean * len(ranks)),
             (
-                "Are the columns of p orthonormal? torch.linalg.qr does it.",
+                "Are the columns of p orthonormal? torch.linalg.qr makes them so.",
                 rough @ rough.T @ sum(wholes.values()) / len(ranks),
             ),
             (
@@ -47,10 +47,10 @@ def look(case: str, m: int, n: int, k: int, seed: int, dtype, group, ranks: list
                 own_p[me] @ own_p_q.T,
             ),
             (
-                "Without what was kept? Add it to the matrix first.",
+                "You left out what was kept. Add it to the matrix first.",
                 unfed @ unfed.T @ sum(matrices.values()) / len(ranks),
             ),
-            ("That is p times this rank's own q. Who tells it of the others?", p @ own[me].T),
+            ("That is p times this rank's own q. How does it learn the others'?", p @ own[me].T),
         ]
         judge(
             f"{here} the mean:",
@@ -64,9 +64,9 @@ def look(case: str, m: int, n: int, k: int, seed: int, dtype, group, ranks: list
         left = wholes[me] - p @ own[me].T
         mistakes = [
             ("Keep what *this* rank's own q left out, not the mean q.", wholes[me] - mean),
-            ("That forgets what was kept before.", matrices[me] - p @ own[me].T),
-            ("What was sent has to leave it.", wholes[me]),
-            ("Nothing is kept. Where does the rest go?", torch.zeros_like(left)),
+            ("You forgot what was kept before.", matrices[me] - p @ own[me].T),
+            ("Subtract what was sent.", wholes[me]),
+            ("You keep nothing. Where does the rest go?", torch.zeros_like(left)),
             ("That is what was sent. What was *not* sent?", p @ own[me].T),
         ]
         judge(
@@ -76,11 +76,11 @@ def look(case: str, m: int, n: int, k: int, seed: int, dtype, group, ranks: list
             dtype=name,
             tolerance={"float32": 1e-4}.get(name),
             mistakes=[(q_, v.tolist()) for q_, v in mistakes],
-            otherwise="The whole matrix, less p times this rank's own q.",
+            otherwise="Keep the whole matrix minus p times this rank's own q.",
         )
         given = torch.tensor(answer[2], dtype=torch.float64)
         if given.shape != q.shape:
-            hint = "q is (n, k), before and after."
+            hint = "q has the shape (n, k), before and after."
             raise Wrong(f"{here} q has shape {tuple(given.shape)}, expected {(n, k)}", hint)
         # Another orthonormal p of the same directions is as good: q q^T is the same for all.
         square = next_q.double() @ next_q.double().T
@@ -100,7 +100,7 @@ def look(case: str, m: int, n: int, k: int, seed: int, dtype, group, ranks: list
     with judging():
         width = q.element_size()
         wanted = [["all_reduce", m * k * width], ["all_reduce", n * k * width]]
-        hint = "Only p (m, k) and q (n, k) travel, each once."
+        hint = "Send only p, (m, k), and q, (n, k), each once."
         expect_calls(here, found["calls"], [wanted, *([[]] if len(ranks) == 1 else [])], hint)
 
 

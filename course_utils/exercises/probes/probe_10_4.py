@@ -22,16 +22,16 @@ def look(case: str, n: int, seed: int, dtype: torch.dtype, group, ranks: list[in
     function = partial(outer_gradient, group=group) if group else outer_gradient
     found = observe(function, *arguments, names=("`before`", "`after`"))
     mistakes = [
-        ("SGD subtracts what it is given. Which way would yours go?", mean - before),
+        ("SGD subtracts the gradient. In which direction would yours go?", mean - before),
         (
-            "Which way, and how far: a mean over the ranks, and SGD subtracts.",
+            "Check direction and length: take the mean over the ranks, and SGD subtracts it.",
             len(ranks) * (mean - before),
         ),
         ("That is the sum over the ranks. What makes it a mean?", len(ranks) * (before - mean)),
-        ("That is this rank's own. Who tells it of the others?", before - after[me]),
-        ("That is where the ranks are. How far have they come?", mean),
+        ("That is this rank's own. How does it learn about the others?", before - after[me]),
+        ("That is where the ranks are now. How far have they moved?", mean),
         (
-            "Only `after` becomes a mean there. Divide before it is subtracted.",
+            "Only `after` needs the mean. Divide before you subtract.",
             before - len(ranks) * mean,
         ),
     ]
@@ -42,11 +42,11 @@ def look(case: str, n: int, seed: int, dtype: torch.dtype, group, ranks: list[in
             (before - mean).tolist(),
             dtype=str(dtype).removeprefix("torch."),
             mistakes=[(q, v.tolist()) for q, v in mistakes],
-            otherwise="before - 1.0 * yours has to be the mean of the ranks' parameters.",
+            otherwise="`before` minus your result must be the mean of the ranks' parameters.",
         )
     with judging():
         wanted = [["all_reduce", before.nbytes]]
-        hint = "One message of P values is all it takes."
+        hint = "One message of P values is enough."
         expect_calls(here, found["calls"], [wanted, *([[]] if len(ranks) == 1 else [])], hint)
 
 

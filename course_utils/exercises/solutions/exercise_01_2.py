@@ -11,7 +11,7 @@ def sigmoid(x: Variable) -> Variable:
 
 
 def maximum(a: Variable, b: Variable) -> Variable:
-    """The larger of two, number by number; equal ones share the gradient."""
+    """The larger of a and b, number by number; equal numbers share the gradient."""
     share = (a.value > b.value) + 0.5 * (a.value == b.value)  # of the gradient, for a
     return a * share + b * (1 - share)
 
@@ -19,4 +19,4 @@ def maximum(a: Variable, b: Variable) -> Variable:
 def take(x: Variable, index: torch.Tensor) -> Variable:
     """Rows of x: (n, d), (m,) -> (m, d)."""
     chosen = torch.nn.functional.one_hot(index, x.shape[0]).to(x.value)  # (m, n)
-    return Variable(chosen) @ x  # its gradient, chosen.mT @ dL_dr, adds what is taken twice
+    return Variable(chosen) @ x  # its gradient, chosen.mT @ dL_dr, sums rows that were taken twice

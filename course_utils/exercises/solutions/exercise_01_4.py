@@ -1,11 +1,11 @@
-"""The mistake was in rms_norm: its size depends on x, too. Here the tape finds the gradient."""
+"""The mistake was in rms_norm: its size also depends on x. Here the tape finds the gradient."""
 
 import torch
 from tape import Variable, record
 
 
 def leaky_relu(x: Variable) -> Variable:
-    """A tenth of what is negative, all of the rest; of any shape."""
+    """A tenth of each negative value, and all others unchanged; of any shape."""
     slope = torch.ones_like(x.value).masked_fill(x.value <= 0, 0.1)
     return record(x.value * slope, [x], lambda dL_dr: [dL_dr * slope])
 

@@ -1,4 +1,4 @@
-"""Mend the loss scale."""
+"""Fix the loss scale."""
 
 
 def accumulate(model, loss, inputs, targets, microbatches):

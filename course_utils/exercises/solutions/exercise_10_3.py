@@ -1,8 +1,8 @@
-"""Buckets that leave nobody behind: what counts is what is packed, and not the room."""
+"""Buckets that leave no tensor behind: they move on by what is packed, not by the room."""
 
 
 def buckets(sizes: list[int], cap: int) -> list[list[int]]:
-    """The numbers of the tensors in each bucket: what counts is what is packed, not the room."""
+    """The numbers of the tensors in each bucket."""
     found, room = [], 0
     for number, size in enumerate(sizes):
         if not found or size > room:

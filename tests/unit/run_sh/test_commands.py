@@ -57,7 +57,7 @@ def test_a_slip_ends_a_call_before_anything_is_installed(course, arguments):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["typo"], "there is no demo 'typo'; there are: hello, "),
+        (["typo"], "there is no demo 'typo'; choose one of hello, "),
         (["ring", "-n", "0"], "from 1 to 64"),
         (["ring", "--nproc-per-node", "two"], "'two' is not a whole number"),
         (["ring", "--stall", "-1"], "above 0"),

@@ -55,7 +55,7 @@ def test_too_little_disk_is_seen_before_anything_is_made(course):
     status, _, err = course.run("setup")
     assert status == 1
     assert is_one_sentence(err)
-    assert "has 2 GB free" in err
+    assert "has only 2 GB free" in err
     assert not course.calls()
     assert_nothing_is_left(course)
 
@@ -132,7 +132,7 @@ def test_a_checkout_that_cannot_be_written_names_the_way_out(course):
 def can_enter(folder: Path, user: dict) -> bool:
     """Open the folders made for this test session, and see whether `user` gets in."""
     session = Path(tempfile.gettempdir()).parent  # tests/session.py made it
-    for each in folder.parents:
-        if session in [each, *each.parents]:
-            each.chmod(0o755)
+    for parent in folder.parents:
+        if session in [parent, *parent.parents]:
+            parent.chmod(0o755)
     return subprocess.run(["test", "-x", folder], **user).returncode == 0
