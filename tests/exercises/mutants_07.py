@@ -1,4 +1,4 @@
-"""Plausible wrong answers to the exercises of notebook 07, and what each must be told.
+"""Plausible wrong answers to the exercises 07.1 and 07.2, and what each must be told.
 
 For each exercise a list of (what is wrong, the answer's source, a part of the message).
 """
@@ -156,6 +156,32 @@ MUTANTS = {
             "allowed are 2 collectives",
         ),
         (
+            "gathered by functional collectives",
+            _perplexity(
+                "from torch.distributed._functional_collectives import all_gather_tensor",
+                "pad = torch.zeros(300_000, dtype=torch.float64)",
+                "pad[: losses.numel()] = losses",
+                "every = all_gather_tensor(pad, 0, dist.group.WORLD)",
+                "dist.all_reduce(total)",
+                "return math.exp(every.sum() / total[1])",
+            ),
+            "allowed are 2 collectives",
+        ),
+        (
+            "over the store",
+            _perplexity(
+                "store = dist.distributed_c10d._get_default_store()",
+                "calls = perplexity.calls = getattr(perplexity, 'calls', 0) + 1",
+                "for name, value in zip(('sum', 'count'), total.tolist()):",
+                "    store.set(f'{name} {calls} {dist.get_rank()}', repr(value))",
+                "def every(name):",
+                "    found = [store.get(f'{name} {calls} {rank}') for rank in range(world)]",
+                "    return math.fsum(map(float, found))",
+                "return math.exp(every('sum') / every('count'))",
+            ),
+            "called no collective",
+        ),
+        (
             "three collectives",
             _perplexity(
                 "dist.all_reduce(total[:1])",
@@ -164,6 +190,27 @@ MUTANTS = {
                 "return math.exp(total[0] / total[1])",
             ),
             "barrier of 0 bytes, allowed are 2 collectives",
+        ),
+    ],
+}
+RIGHT = {
+    "07.1": [
+        (
+            "filled, then cut",
+            _mask(
+                "seen = torch.ones(length, length, dtype=torch.bool).tril()\n"
+                "    return seen if window is None else seen.triu(1 - window)"
+            ),
+        )
+    ],
+    "07.2": [
+        (
+            "two all-reduces",
+            _perplexity(
+                "dist.all_reduce(total[:1])",
+                "dist.all_reduce(total[1:])",
+                "return math.exp(total[0] / total[1])",
+            ),
         ),
     ],
 }

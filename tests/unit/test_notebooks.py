@@ -122,7 +122,6 @@ LONG = {  # of the first edition, and too long
     "04_ring_allreduce",
     "05_fsdp",
     "06_tensor_parallel",
-    "07_transformer_ddp_lab",
 }
 SECOND_EDITION = [path for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if path.stem not in LONG]
 
