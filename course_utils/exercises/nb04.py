@@ -1,4 +1,4 @@
-"""Notebook 04, ring all-reduce: its two halves, its cost, and one that deadlocks."""
+"""Notebook 04, ring all-reduce: one that deadlocks, its two halves, and its cost."""
 
 import math
 from collections.abc import Callable
@@ -9,7 +9,6 @@ from course_utils.exercises.checking import exercise, probe
 from course_utils.exercises.compare import Wrong, close, expect, is_number
 
 HANGS = "Who receives while everyone sends? Begin both before you wait for either."
-PROVEN = "1 to 6 ranks, 0 to 60,000 values, two dtypes: every value right, also where N does not "
 LINKS = [  # ranks, bytes, latency, bandwidth
     (4, 8_000_000, 1e-4, 1e9),
     (4, 8_000_000, 0.0, 1e9),
@@ -35,20 +34,22 @@ def check_04_2() -> list[str]:
 
 @exercise("04.4", "a ring that deadlocks", file="exercise_04_4.py")
 def check_04_4() -> list[str]:
-    """The sum on each rank, and every message sent for it."""
-    return _check_on_all_ranks("all_reduce", "2(N - 1) messages")
+    """What comes from the left, and every message sent for it."""
+    return _check_on_all_ranks("exchange", "one message")
 
 
 def _check_on_all_ranks(task: str, messages: str) -> list[str]:
     """Run the student's function on every number of ranks; with 2 ranks left is right."""
-    for ranks in (2, 3, 4, 6, 1):
+    lengths = "of every length" if task == "exchange" else "none larger than a chunk"
+    for ranks in (2, 3, 4, 6) + (1,) * (task != "exchange"):
         try:
             probe("probe_04_ring.py", ranks, task, timeout=60, stall=5)
         except Wrong as wrong:
             raise Wrong(wrong.message, wrong.hint or _run_hint(ranks, wrong.message)) from None
     return [
-        f"{PROVEN}divide",
-        f"{messages} per rank to one neighbour, none larger than a chunk, and no collective",
+        "up to 6 ranks and a group, 0 to 60,000 values, two dtypes: every value right, also where "
+        "N does not divide",
+        f"{messages} per rank to one neighbour, {lengths}, and no collective",
     ]
 
 
@@ -57,8 +58,10 @@ def _run_hint(ranks: int, message: str) -> str:
     if ranks == 1:
         return "A rank alone has no neighbour. Which steps are left?"
     if "SIGABRT" in message:
-        cut = "A message is not as long as the tensor that waits for it. Which chunk comes now?"
+        cut = "A message is not as long as the tensor that waits for it. Which tensor comes now?"
         return f"With 2 ranks yours is right. {cut}" if ranks > 2 else cut
+    if "not connected" in message:
+        return "Does each message of yours name the `group`?"
     return HANGS if "hangs" in message or "was stopped" in message else ""
 
 

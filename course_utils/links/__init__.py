@@ -26,6 +26,7 @@ from course_utils.runs import Rank, Run
 
 MAX_HOSTS = 16  # more would measure this machine's cores
 GRACE = 10.0  # seconds that the hosts have to end when their run is over
+PACKET = 1514  # bytes on the cable, of which 1448 are data
 POLL = 0.1  # seconds between two looks at what rank 0 reports
 BRIDGE = "ip link add name bridge type bridge && ip link set bridge up"
 
@@ -38,8 +39,17 @@ def link(port: str, mbit: float | str, host: str = "") -> str:
 
 def limit(card: str, mbit: float | str) -> str:
     """The shell command that lets a card send at most `mbit` Mbit/s."""
-    # A larger burst would let short messages pass for free.
-    return f"tc qdisc add dev {card} root tbf rate {mbit}mbit burst 64kb latency 100ms"
+    return f"tc qdisc add dev {card} root tbf rate {mbit}mbit burst {burst(mbit)} latency 100ms"
+
+
+def burst(mbit: float | str) -> int:
+    """The bytes that an idle link lets through at once: four packets, more on fast links.
+
+    What is shorter than a burst passes for free, so it must be short. But a bucket that is full
+    takes in nothing more, and the kernel's timer comes late. Up to 100 Mbit/s four packets cover
+    that. Beyond, cards hand over 64 kB at a time, and only some 2 ms of the rate cover it.
+    """
+    return 4 * PACKET + int(0.002 / 8 * 1e6 * max(0.0, float(mbit) - 100))
 
 
 def why_not() -> str:
@@ -58,8 +68,8 @@ def why_not() -> str:
 
 
 def bandwidth(mbit: float) -> float:
-    """Bytes of data per second on a link of `mbit` Mbit/s: 1448 of 1514 bytes are not headers."""
-    return mbit * 1e6 / 8 * 1448 / 1514
+    """Bytes of data per second on a link of `mbit` Mbit/s, without the packets' headers."""
+    return mbit * 1e6 / 8 * 1448 / PACKET
 
 
 def namespaces() -> list[str]:

@@ -5,6 +5,7 @@ calls torchrun's `main`, which forks the rank.
 """
 
 import base64
+import contextlib
 import ctypes
 import json
 import os
@@ -76,6 +77,11 @@ def host(
     address = f"10.0.0.{index + 1}"
     shell(f"ip link set lo up && ip address add {address}/24 dev card && ip link set card up")
     shell(limit("card", mbit))
+    # A send returns when its bytes lie in this buffer. In a large one, the messages that a rank
+    # sends one after another would share the link, and all of them would arrive late.
+    room = max(65_536, int(0.004 / 8 * 1e6 * float(mbit)))
+    with contextlib.suppress(OSError):  # some containers forbid it
+        Path("/proc/sys/net/ipv4/tcp_wmem").write_text(f"4096 16384 {room}")
     own = folder / f"host_{index}"
     own.mkdir()
     (folder / f"rank_{index}").mkdir()

@@ -1,6 +1,6 @@
 """Pictures in one style: axes have units, and each rank always has the same colour."""
 
-from course_utils.show.collectives import collective, ring
+from course_utils.show.collectives import collective, steps
 from course_utils.show.curves import costs, histogram, series
 from course_utils.show.grids import Matrix, matrices, pictures
 from course_utils.show.lanes import overlap, timeline
@@ -19,9 +19,9 @@ __all__ = [
     "matrices",
     "overlap",
     "pictures",
-    "ring",
     "schedules",
     "series",
+    "steps",
     "tape",
     "timeline",
     "zero_stages",

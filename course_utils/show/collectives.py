@@ -1,6 +1,7 @@
-"""Which rank holds what: before and after a collective, and in every step around a ring."""
+"""Which rank holds what: before and after a collective, and in each step of an all-reduce."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -11,12 +12,12 @@ from course_utils.runs import Run
 from course_utils.show import style
 
 Held = Mapping[int, Sequence[float]]  # rank -> its numbers
-Step = dict[int, tuple[list[int], int | None]]  # rank -> what it holds, and the chunk it sends
+Step = dict[int, dict[str, Any]]  # rank -> what it reported: `holds`, `sends`, perhaps `to`
 
 CELL, ROW = 0.86, 0.78  # the share of a place's width and height that a box fills
 NAMES, ARROW = 1.6, 3.0  # places for the ranks' names and for the arrow
 PLACES = (10.0, 16.0)  # in a column: with two columns, and with one
-STEPS = 3  # of a ring side by side
+STEPS = 3  # side by side
 
 
 def collective(run: Run, *, title: str) -> None:
@@ -97,15 +98,16 @@ def _boxes(
         style.centred(axes, middle, row + ROW / 2 - 0.06, number(float(value)))
 
 
-def ring(run: Run, *, title: str) -> None:
-    """Draw every rank's chunks at the beginning of each step, and which chunk it sends.
+def steps(run: Run, *, title: str) -> None:
+    """Draw every rank's chunks at the beginning of each step, and which chunks it sends.
 
     In JupyterLab, a slider chooses the step; the strip of all steps is visible everywhere.
 
     Args:
-        run: each rank called `report(step=S, holds=[...], sends=C)` at the beginning of step S,
-            and once at the end with `sends=None`; `holds` has a number for each chunk. Rank r
-            started with 10^r, so the digits of a sum say whose values are in it.
+        run: a rank that sends in step S calls `report(step=S, holds=[...], sends=C)` when the step
+            begins. C is a chunk or a list of them; `to=R` draws an arrow to rank R. Each rank
+            reports once more at the end, with `sends=None`. `holds` has a number for each chunk.
+            Rank r starts with 10^r, so the digits of a sum say whose values are in it.
         title: what the picture shows.
 
     Raises:
@@ -114,30 +116,34 @@ def ring(run: Run, *, title: str) -> None:
     found: dict[int, Step] = {}
     for report in run.reports:
         if "holds" in report:
-            ranks = found.setdefault(report["step"], {})
-            ranks[report["rank"]] = (report["holds"], report["sends"])
+            found.setdefault(report["step"], {})[report["rank"]] = report
     if not found:
         raise ValueError("no rank reported a step: call report(step=0, holds=[...], sends=0)")
-    steps = [found[step] for step in sorted(found)]
+    all_steps = [found[step] for step in sorted(found)]
+    for step, later in zip(all_steps[-2::-1], all_steps[:0:-1], strict=True):
+        for rank, report in later.items():  # a rank that does not send holds what it holds next
+            step.setdefault(rank, {"holds": report["holds"], "sends": None})
 
     def one(step: int) -> None:
         axes = style.axes(3.2, "", width=0.75 * style.WIDTH)
         axes.axis("off")
-        _step(axes, steps, step, size=10)
+        _step(axes, all_steps, step, size=10)
         plt.show()
 
-    style.slider(one, step={str(step + 1): step for step in range(len(steps))})
-    rows = -(-len(steps) // STEPS)
-    every = style.panels(rows, STEPS, 0.5 + 1.75 * rows, title, bare=True)
-    for step, axes in zip(range(len(steps)), every, strict=False):
-        _step(axes, steps, step, size=6.5)
+    style.slider(one, step={str(step + 1): step for step in range(len(all_steps))})
+    columns = min(STEPS, len(all_steps))
+    rows = -(-len(all_steps) // columns)
+    every = style.panels(rows, columns, 0.5 + (0.35 + 0.28 * len(all_steps[0])) * rows, title, True)
+    for step, axes in zip(range(len(all_steps)), every, strict=False):
+        _step(axes, all_steps, step, size=6.5)
     plt.show()
 
 
 def _step(axes: Axes, steps: list[Step], number: int, size: float) -> None:
-    """A row for each rank, a column for each chunk, and a frame around the chunk it sends."""
+    """A row for each rank, a column for each chunk, a frame around what it sends, and an arrow."""
     step, ranks = steps[number], len(steps[number])
-    for rank, (holds, sends) in sorted(step.items()):
+    for rank, report in sorted(step.items()):
+        holds, sends = report["holds"], report["sends"]
         style.centred(axes, -0.2, rank + 0.5, f"rank {rank}", ha="right", fontsize=size)
         for chunk, value in enumerate(holds):
             share = sum(digit != "0" for digit in str(value)) / ranks  # of the ranks in the sum
@@ -146,10 +152,15 @@ def _step(axes: Axes, steps: list[Step], number: int, size: float) -> None:
             words = {"fontsize": size, "fontweight": weight}
             style.box(axes, chunk + 0.04, rank + 0.1, 0.92, 0.8, **green)
             style.centred(axes, chunk + 0.5, rank + 0.5, f"{value:0{ranks}d}", **words)
-            if chunk == sends:
+            if chunk == sends or (isinstance(sends, list) and chunk in sends):
                 frame = {"fill": False, "edgecolor": palette.colour(rank), "linewidth": 1.8}
                 style.box(axes, chunk + 0.04, rank + 0.1, 0.92, 0.8, **frame)
-    axes.set_xlim(-1.3, ranks)
+        if "to" in report:
+            look = {"arrowstyle": "-|>", "color": palette.colour(rank)}
+            bend = {"connectionstyle": f"arc3,rad={-0.35 if report['to'] > rank else 0.35}"}
+            ends = (len(holds) + 0.1, report["to"] + 0.5), (len(holds) + 0.1, rank + 0.5)
+            axes.annotate("", *ends, arrowprops=look | bend)
+    axes.set_xlim(-1.3, len(holds) + 0.9 * any("to" in each for each in step.values()))
     axes.set_ylim(ranks, -0.2)
     last = number == len(steps) - 1
     axes.set_title("at the end" if last else f"step {number + 1} begins", fontsize=size + 2)

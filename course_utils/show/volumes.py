@@ -9,7 +9,6 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from course_utils import palette
-from course_utils.runs import Run
 from course_utils.show import style
 
 if TYPE_CHECKING:  # torch takes two seconds to import, and not every notebook needs it
@@ -25,25 +24,23 @@ Cut = Callable[[float], "Sequence[Sequence[Tensor]]"]
 History = Mapping[str, Sequence[float]]
 
 
-def bytes_per_rank(runs: Mapping[str, Run], *, title: str) -> None:
+def bytes_per_rank(cases: Mapping[str, Sequence[Mapping]], *, title: str) -> None:
     """Draw for each rank a bar of what it sent, and below it one of what it received.
 
     Args:
-        runs: label to a run whose ranks called `report(sent=..., received=...)`, in bytes.
+        cases: label to what each rank reported: `rank`, and `sent` and `received` in bytes.
         title: what the picture shows.
     """
-    most = max(len(run.ranks) for run in runs.values())
-    every = style.panels(1, len(runs), 0.9 + 0.42 * most, title, sharex=True)
+    most = max(map(len, cases.values()))
+    every = style.panels(1, len(cases), 0.9 + 0.42 * most, title, sharex=True)
     every[0].figure.supxlabel("MB sent (filled) and received (hollow)", fontsize=10)
-    for axes, (label, run) in zip(every, runs.items(), strict=True):
-        for report in run.reports:
-            if "sent" not in report:
-                continue
+    for axes, (label, reports) in zip(every, cases.items(), strict=True):
+        for report in reports:
             rank, colour = report["rank"], palette.colour(report["rank"])
             axes.barh(rank - 0.2, report["sent"] / 1e6, 0.36, color=colour)
             received = {"facecolor": "none", "edgecolor": colour, "linewidth": 1.4}
             axes.barh(rank + 0.2, report["received"] / 1e6, 0.34, **received)
-        style.rank_ticks(axes, range(len(run.ranks)))
+        style.rank_ticks(axes, range(len(reports)))
         axes.set_title(label, loc="left", fontsize=10)
     plt.show()
 

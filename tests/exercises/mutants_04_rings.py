@@ -7,47 +7,55 @@ _HEAD = """
 import torch
 import torch.distributed as dist
 
-def both(going, to, coming, source):
-    messages = [dist.P2POp(dist.irecv, coming, source), dist.P2POp(dist.isend, going, to)]
+def both(going, to, coming, source, group=None):
+    messages = [
+        dist.P2POp(dist.irecv, coming, group=group, group_peer=source),
+        dist.P2POp(dist.isend, going, group=group, group_peer=to),
+    ]
     for work in dist.batch_isend_irecv(messages):
         work.wait()
 
-def {name}(tensor):
-    rank, world = dist.get_rank(), dist.get_world_size()
+def {signature}:
+    rank, world = dist.get_rank(group), dist.get_world_size(group)
     left, right = (rank - 1) % world, (rank + 1) % world
-    chunks = tensor.tensor_split(world)
     {body}
 """
 
+_SCATTER = "reduce_scatter(values, combine=torch.Tensor.add_, group=None)"
+_GATHER = "all_gather(values, group=None)"
+_EXCHANGE = "exchange(going, coming, group=None)"
+_CUT = "chunks = values.tensor_split(world)"
 _WHOLE_TENSORS = (  # around the ring, where chunks should go
-    "going = tensor.clone()",
+    _CUT,
+    "going = values.clone()",
     "for _ in range(world - 1):",
     "    coming = torch.empty_like(going)",
-    "    both(going, right, coming, left)",
-    "    tensor += coming",
+    "    both(going, right, coming, left, group)",
+    "    combine(values, coming)",
     "    going = coming",
 )
 
 
-def _source(name: str, *lines: str) -> str:
-    return _HEAD.format(name=name, body="\n    ".join(lines))
+def _source(signature: str, *lines: str) -> str:
+    return _HEAD.format(signature=signature, body="\n    ".join(lines))
 
 
 def _scatter(
     steps: str = "world - 1",
     going: str = "rank - step",
     mine: str = "rank - step - 1",
-    combine: str = "mine += theirs",
+    take: str = "combine(mine, theirs)",
     back: str = "return chunks[right]",
-    to: str = "right, theirs, left",
+    send: str = "both(chunks[{going} % world], right, theirs, left, group)",
 ) -> str:
     return _source(
-        "ring_reduce_scatter",
+        _SCATTER,
+        _CUT,
         f"for step in range({steps}):",
         f"    mine = chunks[({mine}) % world]",
         "    theirs = torch.empty_like(mine)",
-        f"    both(chunks[({going}) % world], {to})",
-        f"    {combine}",
+        f"    {send.format(going=f'({going})')}",
+        f"    {take}",
         back,
     )
 
@@ -56,29 +64,51 @@ def _gather(
     steps: str = "world - 1", going: str = "right - step", coming: str = "rank - step"
 ) -> str:
     return _source(
-        "ring_all_gather",
+        _GATHER,
+        _CUT,
         f"for step in range({steps}):",
-        f"    both(chunks[({going}) % world], right, chunks[({coming}) % world], left)",
+        f"    both(chunks[({going}) % world], right, chunks[({coming}) % world], left, group)",
     )
 
 
-def _all_reduce(*lines: str) -> str:
-    return _source(
-        "ring_all_reduce",
-        "for step in range(2 * (world - 1)):",
-        "    going, mine = chunks[(rank - step) % world], chunks[(rank - step - 1) % world]",
-        "    theirs = torch.empty_like(mine)",
-        *(f"    {line}" for line in lines),
-        "    mine.copy_(mine + theirs if step < world - 1 else theirs)",
-    )
-
+RIGHT = {
+    "04.1": [
+        (
+            "the exchange that the stub imports",
+            "from neighbours import exchange\n"
+            + _scatter(send="exchange(chunks[{going} % world], theirs, group)"),
+        )
+    ],
+    "04.4": [
+        (
+            "odd ranks receive first, through a buffer",
+            _source(
+                _EXCHANGE,
+                "send = lambda: dist.send(going, group=group, group_dst=right)",
+                "recv = lambda: dist.recv(coming, group=group, group_src=left)",
+                "for act in (send, recv) if rank % 2 == 0 else (recv, send):",
+                "    act()",
+            ),
+        ),
+        (
+            "begins to receive, then sends",
+            _source(
+                _EXCHANGE,
+                "begun = dist.irecv(coming, group=group, group_src=left)",
+                "dist.send(going, group=group, group_dst=right)",
+                "begun.wait()",
+            ),
+        ),
+    ],
+}
 
 MUTANTS = {
     "04.1": [
-        ("does not add", _scatter(combine="mine.copy_(theirs)"), "Rank 0's values are missing"),
+        ("does not add", _scatter(take="mine.copy_(theirs)"), "Rank 0's values are missing"),
+        ("always adds", _scatter(take="mine += theirs"), "Is it `combine`"),
         (
             "no message at all",
-            _source("ring_reduce_scatter", "return chunks[right] / 10**rank * 11"),
+            _source(_SCATTER, _CUT, "return chunks[right] / 10**rank * 11"),
             "returned",
         ),
         (
@@ -89,44 +119,35 @@ MUTANTS = {
         (
             "double precision on the way",
             _source(
-                "ring_reduce_scatter",
+                _SCATTER,
+                _CUT,
                 "for step in range(world - 1):",
                 "    mine = chunks[(rank - step - 1) % world]",
                 "    theirs = torch.empty_like(mine, dtype=torch.float64)",
-                "    both(chunks[(rank - step) % world].double(), right, theirs, left)",
-                "    mine += theirs.to(mine)",
+                "    both(chunks[(rank - step) % world].double(), right, theirs, left, group)",
+                "    combine(mine, theirs.to(mine))",
                 "return chunks[right]",
             ),
             "bytes in one message; a chunk has at most",
         ),
-        (
-            "a row",
-            _scatter(back="return chunks[right][None]"),
-            "returned [[",
-        ),
+        ("a row", _scatter(back="return chunks[right][None]"), "returned [["),
         (
             "a request thrown away",
-            _source(
-                "ring_reduce_scatter",
-                "for step in range(world - 1):",
-                "    mine = chunks[(rank - step - 1) % world]",
-                "    theirs = torch.empty_like(mine)",
-                "    dist.isend(chunks[(rank - step) % world], right)",
-                "    dist.recv(theirs, left)",
-                "    mine += theirs",
-                "return chunks[right]",
+            _scatter(
+                send="dist.isend(chunks[{going} % world], right); dist.recv(theirs, left)",
             ),
-            "line 17 throws a request away",
+            "line 20 throws a request away",
         ),
         (
             "no modulo",
-            _scatter(to="rank + 1, theirs, left"),
+            _scatter(send="both(chunks[{going} % world], rank + 1, theirs, left, group)"),
             "there is no rank 2",
         ),
         (
             "not waited for, with a sleep",
             _source(
-                "ring_reduce_scatter",
+                _SCATTER,
+                _CUT,
                 "import time",
                 "kept = []",
                 "for step in range(world - 1):",
@@ -135,61 +156,52 @@ MUTANTS = {
                 "    kept += [dist.irecv(theirs, left)]",
                 "    kept += [dist.isend(chunks[(rank - step) % world].clone(), right)]",
                 "    time.sleep(0.2)",
-                "    mine += theirs",
+                "    combine(mine, theirs)",
                 "return chunks[right]",
             ),
             "did not wait for 2 requests",
+        ),
+        (
+            "all ranks, whatever the group",
+            _scatter(send="both(chunks[{going} % world], right, theirs, left)"),
+            "name the `group`",
         ),
         (
             "own chunk returned",
             _scatter(back="return chunks[rank]"),
             "Whose values does rank 0 lack?",
         ),
-        ("everything returned", _scatter(back="return tensor"), "One chunk is asked for"),
+        ("everything returned", _scatter(back="return values"), "One chunk is asked for"),
         ("nothing returned", _scatter(back=""), "returned None"),
         (
-            "N steps",
-            _scatter(steps="world", back="return chunks[rank]"),
-            "chunk 1: rank 0 returned",
-        ),
-        (
             "turns the other way",
-            _scatter(going="rank + step", mine="rank + step + 1", to="left, theirs, right"),
+            _scatter(
+                going="rank + step",
+                mine="rank + step + 1",
+                send="both(chunks[{going} % world], left, theirs, right, group)",
+            ),
             "Rank 2's values are missing",
         ),
         (
             "whole tensors",
-            _source("ring_reduce_scatter", *_WHOLE_TENSORS, "return chunks[right]"),
+            _source(_SCATTER, *_WHOLE_TENSORS, "return chunks[right]"),
             "sent 12 bytes in one message; a chunk has at most 8",
         ),
         (
             "a collective",
-            _source("ring_reduce_scatter", "dist.all_reduce(tensor)", "return chunks[right]"),
+            _source(_SCATTER, _CUT, "dist.all_reduce(values)", "return chunks[right]"),
             "used all_reduce",
-        ),
-        (
-            "sends first, all of them",
-            _source(
-                "ring_reduce_scatter",
-                "for step in range(world - 1):",
-                "    mine = chunks[(rank - step - 1) % world]",
-                "    theirs = torch.empty_like(mine)",
-                "    dist.send(chunks[(rank - step) % world], right)",
-                "    dist.recv(theirs, left)",
-                "    mine += theirs",
-                "return chunks[right]",
-            ),
-            "Begin both before you wait for either",
         ),
         (
             "straight to everyone",
             _source(
-                "ring_reduce_scatter",
+                _SCATTER,
+                _CUT,
                 "for step in range(1, world):",
                 "    to, source = (rank + step) % world, (rank - step) % world",
                 "    theirs = torch.empty_like(chunks[right])",
-                "    both(chunks[(to + 1) % world], to, theirs, source)",
-                "    chunks[right].add_(theirs)",
+                "    both(chunks[(to + 1) % world], to, theirs, source, group)",
+                "    combine(chunks[right], theirs)",
                 "return chunks[right]",
             ),
             "each rank has one receiver",
@@ -203,48 +215,38 @@ MUTANTS = {
         (
             "whole tensors",
             _source(
-                "ring_all_gather",
+                _GATHER,
                 "for step in range(world - 1):",
-                "    coming = torch.empty_like(tensor)",
-                "    both(tensor, right, coming, left)",
-                "    tensor.copy_(torch.maximum(tensor, coming))",
+                "    coming = torch.empty_like(values)",
+                "    both(values, right, coming, left, group)",
+                "    values.copy_(torch.maximum(values, coming))",
             ),
             "bytes in one message",
         ),
         (
             "a collective",
-            _source("ring_all_gather", "dist.all_reduce(tensor, dist.ReduceOp.MAX)"),
+            _source(_GATHER, "dist.all_reduce(values, dist.ReduceOp.MAX, group)"),
             "used all_reduce",
-        ),
-        (
-            "receives first, all of them",
-            _source(
-                "ring_all_gather",
-                "for step in range(world - 1):",
-                "    dist.recv(chunks[(rank - step) % world], left)",
-                "    dist.send(chunks[(right - step) % world], right)",
-            ),
-            "Begin both before you wait for either",
         ),
         (
             "a new tensor",
             _source(
-                "ring_all_gather",
-                "tensor = tensor.clone()",
-                "chunks = tensor.tensor_split(world)",
+                _GATHER,
+                "chunks = values.clone().tensor_split(world)",
                 "for step in range(world - 1):",
-                "    both(chunks[(right - step) % world], right,"
-                " chunks[(rank - step) % world], left)",
+                "    coming = chunks[(rank - step) % world]",
+                "    both(chunks[(right - step) % world], right, coming, left, group)",
             ),
             "nothing had come yet",
         ),
         (
             "straight to everyone",
             _source(
-                "ring_all_gather",
+                _GATHER,
+                _CUT,
                 "for step in range(1, world):",
                 "    to, source = (rank + step) % world, (rank - step) % world",
-                "    both(chunks[right], to, chunks[(source + 1) % world], source)",
+                "    both(chunks[right], to, chunks[(source + 1) % world], source, group)",
             ),
             "each rank has one receiver",
         ),
@@ -252,57 +254,44 @@ MUTANTS = {
     "04.4": [
         (
             "not mended",
-            _all_reduce("dist.send(going, right)", "dist.recv(theirs, left)"),
+            _source(_EXCHANGE, "dist.send(going, right)", "dist.recv(coming, left)"),
             "waits in send to rank",
         ),
         (
             "receives first",
-            _all_reduce("dist.recv(theirs, left)", "dist.send(going, right)"),
+            _source(_EXCHANGE, "dist.recv(coming, left)", "dist.send(going, right)"),
             "Begin both before you wait for either",
         ),
         (
             "waits before it receives",
-            _all_reduce("dist.isend(going, right).wait()", "dist.recv(theirs, left)"),
+            _source(_EXCHANGE, "dist.isend(going, right).wait()", "dist.recv(coming, left)"),
             "Begin both before you wait for either",
         ),
         (
-            "a barrier between",
-            _all_reduce("dist.send(going, right)", "dist.barrier()", "dist.recv(theirs, left)"),
-            "Begin both before you wait for either",
+            "a request not waited for",
+            _source(
+                _EXCHANGE,
+                "begun = dist.isend(going, right)",
+                "dist.recv(coming, left)",
+                "del begun",
+            ),
+            "did not wait for 1 request",
         ),
         (
             "the library's",
-            _source("ring_all_reduce", "dist.all_reduce(tensor)"),
-            "used all_reduce",
-        ),
-        (
-            "through rank 0",
             _source(
-                "ring_all_reduce",
-                "theirs = torch.empty_like(tensor)",
-                "for other in range(1, world):",
-                "    if rank == 0:",
-                "        dist.recv(theirs, other)",
-                "        tensor += theirs",
-                "    if rank == other:",
-                "        dist.send(tensor, 0)",
-                "for other in range(1, world):",
-                "    if rank == 0:",
-                "        dist.send(tensor, other)",
-                "    if rank == other:",
-                "        dist.recv(tensor, 0)",
+                _EXCHANGE,
+                "every = [None] * world",
+                "dist.all_gather_object(every, going, group)",
+                "coming.copy_(every[left])",
             ),
-            "bytes in one message",
+            "used all_gather",
         ),
+        ("to the left", _source(_EXCHANGE, "both(going, left, coming, right, group)"), "left"),
         (
-            "to the left",
-            _all_reduce("both(going, left, theirs, right)"),
-            "With 2 ranks yours is right",
-        ),
-        (
-            "whole tensors",
-            _source("ring_all_reduce", *_WHOLE_TENSORS),
-            "bytes in one message",
+            "fills a tensor of its own",
+            _source(_EXCHANGE, "both(going, right, torch.empty_like(coming), left, group)"),
+            "Who fills it?",
         ),
     ],
 }

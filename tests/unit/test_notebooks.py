@@ -119,7 +119,6 @@ def test_most_outputs_are_compared():
 # What a student can finish in one sitting, before the part headed "Going further".
 MOST_CELLS, MOST_WORDS, MOST_LINES = 75, 3800, 900
 LONG = {  # of the first edition, and too long
-    "04_ring_allreduce",
     "05_fsdp",
     "06_tensor_parallel",
 }

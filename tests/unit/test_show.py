@@ -123,19 +123,29 @@ def test_a_run_without_collectives_gets_one_sentence():
         show.collective(nothing, title="x")
 
 
-def test_a_strip_of_a_ring_has_a_panel_for_each_step_and_frames_what_is_sent():
+def test_a_strip_of_steps_has_a_panel_for_each_step_and_frames_what_is_sent():
     reports = [
         {"rank": rank, "step": step, "holds": [1, 11], "sends": rank if step == 0 else None}
         for step in range(2)
         for rank in range(2)
     ]
-    show.ring(SimpleNamespace(reports=reports), title="x")
+    show.steps(SimpleNamespace(reports=reports), title="x")
     titles = [axes.get_title() for axes in plt.gcf().axes if axes.get_title()]
     assert titles == ["step 1 begins", "at the end"]
     frames = [[p for p in axes.patches if not p.get_fill()] for axes in plt.gcf().axes[:2]]
     assert [len(found) for found in frames] == [2, 0]
+    tree = [
+        {"rank": 1, "step": 0, "holds": [10, 10], "sends": [0, 1], "to": 0},
+        {"rank": 0, "step": 1, "holds": [11, 11], "sends": [0, 1], "to": 1},
+        *({"rank": rank, "step": 2, "holds": [11, 11], "sends": None} for rank in range(2)),
+    ]
+    show.steps(SimpleNamespace(reports=tree), title="x")
+    begins = plt.gcf().axes[0]
+    assert len([patch for patch in begins.patches if not patch.get_fill()]) == 2
+    # Rank 0 sends nothing in the first step: it is shown with what it reports next.
+    assert [text.get_text() for text in begins.texts].count("11") == 2
     with pytest.raises(ValueError, match="no rank reported a step"):
-        show.ring(SimpleNamespace(reports=[]), title="x")
+        show.steps(SimpleNamespace(reports=[]), title="x")
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 8])

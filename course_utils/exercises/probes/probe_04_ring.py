@@ -1,4 +1,4 @@
-"""Calls the student's ring functions on tensors of several lengths, and watches every message."""
+"""Calls the student's ring functions on rows of several lengths, and watches every message."""
 
 import math
 import sys
@@ -11,19 +11,28 @@ from course_utils.exercises.compare import Wrong, close, count, judge
 from course_utils.exercises.findings import described, judging, observe, random_values, where
 from course_utils.worker import init
 
-TASKS = {
-    "reduce_scatter": ("exercise_04_1", "ring_reduce_scatter"),
-    "all_gather": ("exercise_04_2", "ring_all_gather"),
-    "all_reduce": ("exercise_04_4", "ring_all_reduce"),
-}
+FILES = {"exchange": "exercise_04_4", "reduce_scatter": "exercise_04_1"}
+FILES["all_gather"] = "exercise_04_2"
 NOT_YET = -1.0
 EVEN = 60_000  # values; every number of ranks up to 6 divides it
 
 
-def hint(task: str, got: list, result: torch.Tensor) -> str:
+def larger(ours: torch.Tensor, theirs: torch.Tensor) -> torch.Tensor:
+    """Another way to combine than to add."""
+    return torch.maximum(ours, theirs, out=ours)
+
+
+def hint(got: list, result: torch.Tensor, every: list, rank: int, combine: object) -> str:
     """The question that fits a wrong value."""
-    rank, ranks = dist.get_rank(), dist.get_world_size()
+    ranks = len(every)
+    if task == "exchange":
+        for other, each in enumerate(every):
+            if len(each) and close(got[: len(each)], each.tolist()[: len(got)], 1e-5):
+                return f"These are rank {other}'s values. Who is the left neighbour of rank {rank}?"
+        return "A -1 is what the check put into `coming`. Who fills it?"
     if task == "reduce_scatter" and ranks > 1:
+        if combine is larger:
+            return "It was to take the larger value. Is it `combine` that takes theirs into yours?"
         if len(got) > math.ceil(len(result) / ranks):
             return "One chunk is asked for, and that is more."
         for number, chunk in enumerate(result.tensor_split(ranks)):
@@ -36,19 +45,20 @@ def hint(task: str, got: list, result: torch.Tensor) -> str:
     return f"Whose values does rank {rank} lack? And does each rank cut as tensor_split(N)?"
 
 
-def check_messages(here: str, task: str, found: dict, length: int, itemsize: int) -> None:
+def check_messages(here: str, found: dict, length: int, itemsize: int, ranks: int) -> None:
     """Raise `Wrong` at a message that a ring does not need."""
-    ranks = dist.get_world_size()
     if others := sorted({name for name, _ in found["calls"]} - {"send", "recv"}):
         raise Wrong(f"{here} used {', '.join(others)}", "Can you do it with messages alone?")
     sent = [size for name, size in found["calls"] if name == "send"]
-    largest, chunk = max(sent, default=0), math.ceil(length / ranks) * itemsize
-    if largest > chunk:
+    exchanges = task == "exchange"
+    chunk = (length if exchanges else math.ceil(length / ranks)) * itemsize
+    if (largest := max(sent, default=0)) > chunk:
+        most = f"`going` has {chunk:,}" if exchanges else f"a chunk has at most {chunk:,}"
         raise Wrong(
-            f"{here} sent {largest:,} bytes in one message; a chunk has at most {chunk:,}",
+            f"{here} sent {largest:,} bytes in one message; {most}",
             "What does the right neighbour still need of all that?",
         )
-    allowed = (2 if task == "all_reduce" else 1) * (ranks - 1)
+    allowed = 1 if exchanges else ranks - 1
     if len(sent) > allowed:
         raise Wrong(
             f"{here} sent {count(len(sent), 'message')}, allowed are {allowed}",
@@ -57,50 +67,73 @@ def check_messages(here: str, task: str, found: dict, length: int, itemsize: int
     if len(found["peers"]) > 1:
         to = ", ".join(map(str, found["peers"]))
         raise Wrong(f"{here} sent to ranks {to}", "In a ring each rank has one receiver. Which?")
-    if length == EVEN and sum(sent) != allowed * chunk:
+    if length >= EVEN and sum(sent) != allowed * chunk:
         raise Wrong(
             f"{here} sent {sum(sent):,} bytes, expected {allowed} x {chunk:,}",
             "In which dtype do the values travel? And is every step's message there?",
         )
 
 
-def measure(task: str, function: object, length: int, dtype: torch.dtype) -> None:
-    """Judge what the function makes of a tensor, and the sizes and receivers of its messages."""
-    rank, ranks = dist.get_rank(), dist.get_world_size()
-    every = [random_values(7 * r + length, length, dtype=dtype) for r in range(ranks)]
-    result, mine = sum(every), (rank + 1) % ranks
-    tensor = every[rank].clone()
-    if task == "all_gather":
-        tensor.fill_(NOT_YET).tensor_split(ranks)[mine].copy_(result.tensor_split(ranks)[mine])
-    found = observe(function, tensor, may_change=True)
-    expected, terms, name = result, every, str(dtype).removeprefix("torch.")
-    if task == "reduce_scatter":
-        expected = result.tensor_split(ranks)[mine]
-        terms = [each.tensor_split(ranks)[mine] for each in every]
+def measure(
+    length: int, dtype: torch.dtype, combine=torch.Tensor.add_, group: dist.ProcessGroup = None
+) -> None:
+    """Judge what the function makes of a row, and the sizes and receivers of its messages."""
+    rank, ranks = dist.get_rank(group), dist.get_world_size(group)
+    more = task == "exchange"  # there, each rank has one value more than its left neighbour
+    every = [random_values(7 * r + length, length + r * more, dtype=dtype) for r in range(ranks)]
+    left, right = (rank - 1) % ranks, (rank + 1) % ranks
+    values, case = every[rank].clone(), count(len(every[rank]), "value")
+    case += ", the larger value" * (combine is larger) + ", in a group" * (group is not None)
+    terms = None
+    if more:
+        coming, expected, result = torch.full_like(every[left], NOT_YET), every[left], every[left]
+        found = observe(function, values, coming, group, may_change=True) | described(coming)
     else:
-        found |= described(tensor)
-    here = where(count(length, "value"))
-    if task == "reduce_scatter" and ranks > 1:
-        here = where(f"{count(length, 'value')}, chunk {mine}")
+        result = every[0].clone()
+        for other in every[1:]:
+            combine(result, other)
+        if task == "all_gather":
+            values.fill_(NOT_YET).tensor_split(ranks)[right].copy_(
+                result.tensor_split(ranks)[right]
+            )
+            found = observe(function, values, group, may_change=True) | described(values)
+            expected, terms = result, every
+        else:
+            found = observe(function, values, combine, group, may_change=True)
+            expected = result.tensor_split(ranks)[right]
+            terms = [each.tensor_split(ranks)[right] for each in every]
+            case += f", chunk {right}" * (ranks > 1)
+    here, got = where(case), found["answer"] if isinstance(found["answer"], list) else []
+    none = "Which chunk does this rank own in the end? Return it."
+    tells = terms and length < 100 and group is None and combine is not larger
     with judging():
-        got = found["answer"] if isinstance(found["answer"], list) else []
-        none = "Which chunk does this rank own in the end? Return it."
         judge(
             here,
             found,
             expected.tolist(),
-            dtype=name,
+            dtype=str(dtype).removeprefix("torch."),
             verb="returned" if task == "reduce_scatter" else "holds",
-            terms=[each.tolist() for each in terms] if length < 100 else None,
-            otherwise=hint(task, got, result) if found["kind"] == "Tensor" else none,
+            terms=[each.tolist() for each in terms] if tells else None,
+            otherwise=hint(got, result, every, rank, combine)
+            if found["kind"] == "Tensor"
+            else none,
         )
+        if more and not torch.equal(values, every[rank]):
+            raise Wrong(
+                f"{here} changed `going`", "The left neighbour fills `coming`, not `going`."
+            )
     with judging():
-        check_messages(here, task, found, length, dtype.itemsize)
+        check_messages(here, found, len(every[rank]), dtype.itemsize, ranks)
 
 
 task = sys.argv[1]
-file, name = TASKS[task]
-function = getattr(import_module(file), name)
+function = getattr(import_module(FILES[task]), task)
 init()
 for length in (3, 7, 8, 13, 1, 0, EVEN):
-    measure(task, function, length, torch.float64 if length in (8, 0) else torch.float32)
+    measure(length, torch.float64 if length in (8, 0) else torch.float32)
+if task == "reduce_scatter":
+    measure(7, torch.float32, larger)
+if dist.get_world_size() > 2:
+    group = dist.new_group(range(1, dist.get_world_size()))
+    if dist.get_rank() > 0:
+        measure(7, torch.float32, group=group)
