@@ -1,59 +1,99 @@
-"""What the probes of notebook 06 share: a layer's output, its gradients, and what it sends."""
+"""What the probes of notebook 06 share: one call of a cut layer, judged in both passes."""
 
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from course_utils.exercises.calls import same
-from course_utils.meter import meter
+from course_utils.exercises.compare import TOLERANCE, Mistakes, Wrong, expect, expect_calls, judge
+from course_utils.exercises.findings import judging, observe
+
+NO_GRADIENT = "No gradient came through: a collective does not tell autograd where x came from."
+BY_CHANCE = (
+    "PyTorch warned: it does not know the derivative of a plain collective, and guesses. "
+    "What says, in yours, what the backward pass is?"
+)
+NEEDED = "Somebody may still need it: in whose memory do you add up?"
 
 
-def measure(
-    layer: Callable, tensors: dict[str, torch.Tensor], factors: torch.Tensor, *flags: bool
-) -> dict[str, Any]:
-    """Call a layer, take the gradients of (output * factors).sum(), and look at both passes.
+def look(
+    here: str,
+    layer: Callable,
+    tensors: dict[str, Tensor | None],
+    factors: Tensor,
+    y: Tensor,
+    gradients: dict[str, Tensor],
+    *,
+    forward: list | None,
+    backward: list | None,
+    mistakes: dict[str, Mistakes],
+    otherwise: dict[str, str],
+) -> None:
+    """Call a layer, take the gradients of (output * factors).sum(), and judge both passes.
 
     Args:
-        layer: called with the tensors and the flags.
-        tensors: by name; their gradients are taken.
-        factors: the gradient of each output: as the output, or broadcast to it.
-        flags: passed on.
+        here: how a message begins.
+        layer: the student's, called with the tensors.
+        tensors: by name; those with a gradient are in `gradients`.
+        factors: the gradient of the output.
+        y: the right output.
+        gradients: the right ones.
+        forward: the lists of calls allowed in the forward pass; None: not looked at.
+        backward: in the backward pass.
+        mistakes: as in `hint_for`, for "y" and for each gradient.
+        otherwise: the question where no known mistake fits.
     """
-    leaves = {name: tensor.clone().requires_grad_() for name, tensor in tensors.items()}
+    leaves = {n: None if t is None else t.clone().requires_grad_() for n, t in tensors.items()}
+    kept: list[Any] = []
+
+    def call(*given: Tensor | None) -> Tensor:
+        inner = [None if each is None else each * 1 for each in given]  # no leaves, as in a model
+        kept[:] = [layer(*inner), inner]
+        return kept[0]
+
+    def back(gradient: Tensor) -> None:
+        if isinstance(kept[0], Tensor) and kept[0].requires_grad and kept[0].shape == y.shape:
+            kept[0].backward(gradient)
+
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        with meter() as forward:
-            y = layer(*leaves.values(), *flags)
-        changed = []
-        with meter() as backward:
-            if fits(y, factors):
-                given = factors.expand(y.shape).contiguous().clone()
-                y.backward(given)
-                changed += [] if same(given, factors.expand(y.shape)) else ["the gradient"]
-    changed += [name for name, leaf in leaves.items() if not same(leaf, tensors[name])]
-    gradients = {name: leaf.grad for name, leaf in leaves.items()}
-    shown = [y, *gradients.values()]
-    return {
-        "y": y.detach() if isinstance(y, torch.Tensor) else type(y).__name__,
-        "gradients": gradients,
-        "dtype": str(factors.dtype).removeprefix("torch."),
-        "dtypes": sorted({str(x.dtype)[6:] for x in shown if isinstance(x, torch.Tensor)}),
-        "changed": changed,
-        "forward": [[call.name, call.bytes] for call in forward.calls],
-        "backward": [[call.name, call.bytes] for call in backward.calls],
-        "bytes": sum(call.bytes for call in [*forward.calls, *backward.calls]),
-        "warned": any("autograd kernel" in str(warning.message) for warning in said),
-    }
+        there = observe(call, *leaves.values(), names=tuple(leaves))
+        again = observe(back, factors, names=("the gradient",))
+    name = str(y.dtype).removeprefix("torch.")
+    with judging():  # after both passes: the others may wait in the second
+        judge(
+            here,
+            there,
+            y.tolist(),
+            dtype=name,
+            verb="gave",
+            mistakes=plain(mistakes.get("y", ())),
+            otherwise=otherwise["y"],
+        )
+        for each, right in gradients.items():
+            got = leaves[each].grad
+            what = f"{here}, gradient of {each}:"
+            if got is None:
+                raise Wrong(f"{what} None", otherwise.get(f"no {each}", NO_GRADIENT))
+            known = plain(mistakes.get(each, ()))
+            expect(what, got.tolist(), right.tolist(), known, otherwise[each], TOLERANCE[name])
+        pairs = zip(leaves.items(), kept[1], strict=True)
+        changed = [n for (n, leaf), t in pairs if t is not None and not torch.equal(t, leaf)]
+        for each in [*changed, *again["changed"]]:
+            raise Wrong(f"{here} changed {each} that it was given", NEEDED)
+        if any("autograd kernel" in str(each.message) for each in said):
+            raise Wrong(f"{here} has the right values, by chance", BY_CHANCE)
+        for when, found, allowed in (("forward", there, forward), ("backward", again, backward)):
+            if allowed is not None:
+                hint = "The values are right. Which of the messages could be spared?"
+                if [call for call, _ in found["calls"]] == [call for call, _ in allowed[0]]:
+                    hint = "The values are right. What travels besides, or in which dtype?"
+                expect_calls(f"{here}, {when},", found["calls"], allowed, hint)
 
 
-def fits(y: Any, factors: torch.Tensor) -> bool:
-    """Whether a gradient can be taken: a tensor that has one, of the size it should have."""
-    return (
-        isinstance(y, torch.Tensor)
-        and y.requires_grad
-        and y.dim() > 0
-        and y.size(-1) == factors.size(-1)
-        and y.dim() >= factors.dim()
-    )
+def plain(mistakes: Mistakes) -> list[tuple[str, Any]]:
+    """Tensors as lists, which is what answers are compared as."""
+    pairs = mistakes.items() if isinstance(mistakes, dict) else mistakes
+    return [(q, v.tolist() if isinstance(v, Tensor) else v) for q, v in pairs]

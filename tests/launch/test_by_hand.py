@@ -12,7 +12,7 @@ from course_utils.notebook import files
 from tests.launch.worker_files import Start, starts
 
 DEADLINE = 120  # seconds, on loaded cores
-SAMPLE = ["sum_the_shards.py", "prove_ddp.py"]
+SAMPLE = ["gather_and_cut.py", "prove_ddp.py"]
 
 
 def pytest_generate_tests(metafunc):

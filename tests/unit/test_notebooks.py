@@ -120,7 +120,6 @@ def test_most_outputs_are_compared():
 MOST_CELLS, MOST_WORDS, MOST_LINES = 75, 3800, 900
 LONG = {  # of the first edition, and too long
     "05_fsdp",
-    "06_tensor_parallel",
 }
 SECOND_EDITION = [path for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if path.stem not in LONG]
 

@@ -1,38 +1,101 @@
-"""Calls the student's column layer, with and without a gather, beside the whole layer."""
+"""Calls the student's column and row layers, beside the whole layer."""
 
 import torch
 import torch.distributed as dist
 from torch.nn.functional import linear
 
-from course_utils.exercises.cut_layers import measure
-from course_utils.exercises.findings import random_values, report
-from course_utils.worker import device, init
+from course_utils.exercises.cut_layers import look
+from course_utils.exercises.findings import random_values, where
+from course_utils.worker import init
 
-from exercise_06_2 import column
+from exercise_06_2 import column, row
+
+ADDED = "Every rank has this gradient already, and yours adds them up."
+CUT = "Compare it with the whole layer's, cut as the tensor is cut."
+
+
+def probe(kind: str, leading: tuple, biased: bool, members: list, group, dtype) -> None:
+    """One call of `column` or `row`, shared by `members`."""
+    t, place = len(members), members.index(dist.get_rank())
+    inputs, outputs = (3, 2 * t) if kind == "column" else (2 * t, 3)
+    x = random_values(1, *leading, inputs, dtype=dtype).requires_grad_()
+    weight = random_values(2, outputs, inputs, dtype=dtype).requires_grad_()
+    bias = random_values(3, outputs, dtype=dtype).requires_grad_() if biased else None
+    whole = {"x": x, "weight": weight} | ({"bias": bias} if biased else {})
+    y = linear(x, weight, bias)
+    factors = random_values(4, *leading, outputs, dtype=dtype)
+    y.backward(factors)
+    y, b = y.detach(), bias.detach() if biased else 0
+
+    def part(tensor: torch.Tensor, name: str) -> torch.Tensor:
+        """What this rank has of a tensor or of its gradient."""
+        dims = {"weight": 0, "bias": 0, "y": -1} if kind == "column" else {"weight": 1, "x": -1}
+        return tensor.chunk(t, dims[name])[place].contiguous() if name in dims else tensor
+
+    own = {name: part(each.detach(), name) for name, each in whole.items()}
+    right = {name: part(each.grad, name) for name, each in whole.items()}
+    otherwise = {"y": "y = x W^T + b.", "weight": CUT, "bias": CUT, "x": CUT}
+    if kind == "column":
+        own_y, own_factors = part(y, "y"), part(factors, "y")
+        calls = [[]], [[["all_reduce", x.nbytes]]]
+        alone = own_factors @ own["weight"]  # what this rank's outputs say of x
+        mistakes = {
+            "y": [
+                ("A rank gives its own outputs only.", y),
+                ("x is whole here, and the same on every rank.", linear(t * own["x"], *tail(own))),
+                ("Where is the bias?", own_y - part(b, "bias") if biased else own_y * 0),
+            ],
+            "x": [("That is what your outputs say of x. Who adds up what each says?", alone)],
+        }
+        mistakes["x"] += [("The mean? The chain rule adds.", right["x"] / t), (ADDED, t * alone)]
+    else:
+        own_y, own_factors = y, factors
+        calls = [[["all_reduce", y.nbytes]]], [[]]
+        term = linear(own["x"], own["weight"])
+        otherwise["x"] = "x is cut: each part is its rank's own. What does yours add to it?"
+        mistakes = {
+            "y": [
+                ("Off by a multiple of the bias: how often is it in?", y + (t - 1) * b),
+                ("Where is the bias?", y - b if biased else y * 0),
+                ("Is a term missing? y is the sum over the ranks.", term + b),
+                ("That is the mean of the terms. y is their sum.", y / t),
+                ("That is the mean of the terms. y is their sum.", (y - b) / t + b),
+            ],
+        } | {name: [(ADDED, t * each)] for name, each in right.items()}
+        if biased:
+            slow = "y is right, but this bias learns t times too slowly. Where does it belong?"
+            lazy = "Every rank has the bias, and it should learn on every rank. Who uses it?"
+            mistakes["bias"] += [(slow, right["bias"] / t), (lazy, right["bias"] * 0)]
+            otherwise["no bias"] = lazy
+    x_of = f"x {tuple(own['x'].shape)}" + ", no bias" * (not biased)
+    shared = f", ranks {members}" * (len(members) < dist.get_world_size())
+    otherwise["y"] += " And where does `group` go?" * bool(shared)
+    look(
+        where(f"{kind}, {x_of}{shared}"),
+        lambda x, w, b=None: (column if kind == "column" else row)(x, w, b, group),
+        own,
+        own_factors,
+        own_y,
+        right,
+        forward=calls[0],
+        backward=calls[1],
+        mistakes=mistakes,
+        otherwise=otherwise,
+    )
+
+
+def tail(own: dict) -> tuple:
+    """Weight and bias."""
+    return own["weight"], own.get("bias")
+
 
 init()
-rank, ranks = dist.get_rank(), dist.get_world_size()
-shapes = {"x": (2, 3), "weight": (2 * ranks, 3), "bias": (2 * ranks,)}
-
-
-def _part(tensor: torch.Tensor, dim: int = 0) -> torch.Tensor:
-    return tensor.chunk(ranks, dim)[rank]
-
-
+rank, world = dist.get_rank(), dist.get_world_size()
+everyone, halves = list(range(world)), [[0, 1], [2, 3]]
+groups = [dist.new_group(half) for half in halves] if world == 4 else []
 for dtype in (torch.float64, torch.float32):
-    whole = {
-        name: random_values(seed, *shape, dtype=dtype)
-        for seed, (name, shape) in enumerate(shapes.items())
-    }
-    factors = (
-        torch.arange(1.0, 2 * ranks + 1, dtype=dtype, device=device()) / 3
-    )  # the gradient of each output
-    expected = measure(linear, whole, factors)
-
-    own = {"x": whole["x"], "weight": _part(whole["weight"]), "bias": _part(whole["bias"])}
-    right = expected["gradients"]
-    right = {"x": right["x"], "weight": _part(right["weight"]), "bias": _part(right["bias"])}
-    for gather in (False, True):
-        y = expected["y"] if gather else _part(expected["y"], 1)
-        found = measure(column, own, factors if gather else _part(factors), gather)
-        report(flag=gather, found=found, y=y, gradients=right)
+    for kind in ("column", "row"):
+        probe(kind, (2,), True, everyone, None, dtype)
+        probe(kind, (2, 4), False, everyone, None, dtype)
+        if groups:
+            probe(kind, (3,), True, halves[rank // 2], groups[rank // 2], dtype)

@@ -1,37 +1,32 @@
-"""Calls the student's row layer, with an input that is cut and with a whole one."""
+"""Calls the student's side_by_side with weights and biases, and judges the order of the rows."""
 
 import torch
-import torch.distributed as dist
-from torch.nn.functional import linear
 
-from course_utils.exercises.cut_layers import measure
-from course_utils.exercises.findings import random_values, report
-from course_utils.worker import device, init
+from course_utils.exercises.compare import judge
+from course_utils.exercises.cut_layers import plain
+from course_utils.exercises.findings import judging, observe, random_values
 
-from exercise_06_3 import row
+from exercise_06_3 import side_by_side
 
-init()
-rank, ranks = dist.get_rank(), dist.get_world_size()
-shapes = {"x": (2, 2 * ranks), "weight": (3, 2 * ranks), "bias": (3,)}
-
-
-def _part(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.chunk(ranks, 1)[rank]
-
-
-for dtype in (torch.float64, torch.float32):
-    whole = {
-        name: random_values(seed, *shape, dtype=dtype)
-        for seed, (name, shape) in enumerate(shapes.items())
-    }
-    factors = (
-        torch.arange(1.0, 4.0, dtype=dtype, device=device()) / 3
-    )  # the gradient of each output
-    expected = measure(linear, whole, factors)
-
-    for cut in (True, False):
-        own = whole | {"weight": _part(whole["weight"])}
-        right = expected["gradients"] | {"weight": _part(expected["gradients"]["weight"])}
-        if cut:
-            own, right = own | {"x": _part(own["x"])}, right | {"x": _part(right["x"])}
-        report(flag=cut, found=measure(row, own, factors, cut), y=expected["y"], gradients=right)
+for heads, shape in ((2, (4,)), (2, (4, 3)), (3, (6, 6)), (4, (4,)), (1, (3, 3)), (12, (24, 5))):
+    for dtype in (torch.float32, torch.float64):
+        three = [random_values(seed, *shape, dtype=dtype) for seed in (1, 2, 3)]
+        size = shape[0] // heads
+        rows = [each[h * size :][:size] for h in range(heads) for each in three]
+        crosswise = torch.stack(three, dim=1).flatten(0, 1)  # row by row, whatever the heads
+        mistakes = [
+            ("Cut yours in two: does the first half hold the v of head 0?", torch.cat(three)),
+            ("The D/H rows of a head's q stay together.", crosswise),
+            ("Rounded: where does yours take another dtype?", torch.cat(rows).float()),
+        ]
+        expected, mistakes = torch.cat(rows).tolist(), plain(mistakes)
+        found = observe(side_by_side, *three, heads, names=("q", "k", "v"))
+        with judging():
+            judge(
+                f"{heads} head{'s' * (heads > 1)}, three tensors {shape}: side_by_side",
+                found,
+                expected,
+                dtype=str(dtype).removeprefix("torch."),
+                mistakes=mistakes,
+                otherwise="D/H rows of q, then of k, then of v, for one head after the other.",
+            )

@@ -4,28 +4,75 @@ import torch
 import torch.distributed as dist
 from torch.nn.functional import cross_entropy
 
-from course_utils.exercises.cut_layers import measure
-from course_utils.exercises.findings import report
+from course_utils.exercises.compare import Wrong
+from course_utils.exercises.cut_layers import NEEDED, look
+from course_utils.exercises.findings import judging, random_values, where
+from course_utils.meter import meter
 from course_utils.worker import device, init
 
 from exercise_06_4 import cut_cross_entropy
 
-init()
-rank, ranks = dist.get_rank(), dist.get_world_size()
-size = 7  # ids per rank
-vocabulary = size * ranks
-# The first and last id of the first rank, of the second, and of the last.
-targets = torch.tensor([0, size - 1, size, 2 * size - 1, vocabulary - 1], device=device())
-numbers = torch.Generator().manual_seed(0)
-small = torch.randn(5, vocabulary, generator=numbers, dtype=torch.float64)
-factors = torch.arange(1.0, 6.0, dtype=torch.float64, device=device())  # the gradient of each loss
-for case, logits in (("small", small), ("large", 1000 * small), ("negative", small - 2000)):
-    logits = logits.to(device())
-    expected = measure(
-        lambda z: cross_entropy(z, targets, reduction="none"), {"logits": logits}, factors
+MOST_VALUES = 4  # that a rank may hand to collectives for each position
+LARGE = "With small logits yours is right. What is exp(1000)? And whose maximum is taken?"
+TARGET = "ln of the sum over the whole vocabulary, minus the target's logit, which one rank has."
+
+
+def probe(case: str, size: int, targets: list[int], members: list, group, dtype) -> None:
+    """One call: `size` tokens of the vocabulary on each of `members`."""
+    t, place = len(members), members.index(dist.get_rank())
+    whole = random_values(5, len(targets), size * t, dtype=dtype)
+    whole = {"large": 1000 * whole, "negative": whole - 2000}.get(case, whole).requires_grad_()
+    ids = torch.tensor(targets, device=device())
+    factors = random_values(6, len(targets), dtype=dtype)
+    y = cross_entropy(whole, ids, reduction="none")
+    y.backward(factors)
+    y, logits = y.detach(), whole.detach().chunk(t, 1)[place].contiguous()
+    gradient = whole.grad.chunk(t, 1)[place]
+    here = where(f"{case} logits, {len(targets)} x {size}" + f", ranks {members}" * (t < world))
+    mistakes = {
+        "y": [("A loss for each position, (n,): not their mean.", y.mean())],
+        "logits": [("Every rank has it already, and yours adds them up.", t * gradient)],
+    }
+    hint = TARGET if case == "small" else LARGE
+    hint += " And where does `group` go?" * (t < world)
+    values, given = [], ids.clone()
+
+    def call(logits: torch.Tensor) -> torch.Tensor:
+        with meter() as moved:
+            found = cut_cross_entropy(logits, given, group)
+        values.append(sum(call.bytes for call in moved.calls) / logits.element_size())
+        return found
+
+    look(
+        here,
+        call,
+        {"logits": logits},
+        factors,
+        y,
+        {"logits": gradient},
+        forward=None,
+        backward=[[]],
+        mistakes=mistakes,
+        otherwise={"y": hint, "logits": "Compare it with the gradient of all logits, cut."},
     )
-    gradient = expected["gradients"]["logits"].chunk(ranks, 1)[rank]
-    own = {"logits": logits.chunk(ranks, 1)[rank]}
-    found = measure(lambda z: cut_cross_entropy(z, targets), own, factors)
-    found["values"] = found["bytes"] / 8 / len(targets)
-    report(case=case, found=found, y=expected["y"], gradients={"logits": gradient})
+    with judging():
+        if not torch.equal(given, ids):
+            raise Wrong(f"{here} changed targets that it was given", NEEDED)
+        if (most := values[0] / len(targets)) > MOST_VALUES:
+            raise Wrong(
+                f"{here} handed {most:g} values per position to collectives, allowed are 4",
+                "Which numbers of a rank does the formula need, for each position?",
+            )
+
+
+init()
+rank, world = dist.get_rank(), dist.get_world_size()
+everyone, halves = list(range(world)), [[0, 1], [2, 3]]
+groups = [dist.new_group(half) for half in halves] if world == 4 else []
+for dtype in (torch.float64, torch.float32):
+    for case in ("small", "large", "negative") if dtype is torch.float64 else ("small",):
+        # The first and last id of the first rank, of the second, and of the last.
+        probe(case, 7, [0, 6, 7, 13, 7 * world - 1], everyone, None, dtype)
+    probe("small", 3, [4], everyone, None, dtype)
+    if groups:
+        probe("small", 4, [7, 0, 3], halves[rank // 2], groups[rank // 2], dtype)
