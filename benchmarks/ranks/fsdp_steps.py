@@ -10,9 +10,8 @@ from collections.abc import Callable
 import torch
 import torch.distributed as dist
 from bytes_alive import BytesAlive
-from stages import shard_blocks
+from stages import in_place, shard_blocks
 from torch import Tensor, nn
-from ways_to_shard import in_place
 
 from course_utils.worker import device, init, report
 

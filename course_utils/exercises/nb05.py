@@ -1,4 +1,4 @@
-"""Notebook 05, FSDP and ZeRO: shards, their memory, gradients and their norm."""
+"""Notebook 05, FSDP and ZeRO: gathering, memory, gradients and their norm."""
 
 from collections.abc import Callable
 
@@ -7,6 +7,7 @@ from course_utils.exercises.checking import exercise, probe
 from course_utils.exercises.compare import Wrong, expect, hint_for, is_number
 
 RANKS = (2, 3, 4, 1)  # with 2 much is right that is wrong with 3; a rank alone may send nothing
+TORCHS = ("all_gather_tensor_autograd", "_AllGather", "_AllGatherBase", "_ReduceScatter")
 MEMORY = [  # stage, parameters, ranks, width, states
     (0, 1000, 4, 2, 1),
     (0, 1000, 4, 2, 2),
@@ -28,18 +29,22 @@ MEMORY = [  # stage, parameters, ranks, width, states
 ]
 
 
-@exercise("05.1", "flat shard and unshard with padding", file="exercise_05_1.py")
+@exercise("05.1", "gather and its gradient", file="exercise_05_1.py", without=TORCHS)
 def check_05_1() -> list[str]:
-    """Parts and tensors of several shapes on several numbers of ranks."""
-    for ranks in (*RANKS[:3], 5, 1):
-        for task in ("shard", "unshard"):
-            try:
-                probe("probe_05_1.py", ranks, task, timeout=60)
-            except Wrong as wrong:
-                raise Wrong(f"{task}, {wrong.message}", wrong.hint) from None
+    """Whole, gradient and every byte, for several sizes and dtypes."""
+    for ranks in RANKS:
+        try:
+            probe("probe_05_1.py", ranks, timeout=60, stall=8)
+        except Wrong as wrong:
+            hint = wrong.hint
+            if "contiguous" in wrong.message:
+                hint = "Autograd may give you one number, expanded. Which method makes it dense?"
+            elif "invalid gradient" in wrong.message:
+                hint = "forward was given n/N values. How many does backward return?"
+            raise Wrong(wrong.message, hint) from None
     return [
-        "1 to 5 ranks, tensors of 0 to 3 dimensions, empty ones too: parts of one size, no longer",
-        "than need be, and the same tensors again; one all-gather, and a part holds no more memory",
+        "1 to 4 ranks, float32 and float64: the whole, and the shard of the averaged gradient",
+        "one all-gather, one reduce-scatter, and the gradient left as it was",
     ]
 
 

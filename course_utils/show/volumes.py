@@ -45,25 +45,26 @@ def bytes_per_rank(cases: Mapping[str, Sequence[Mapping]], *, title: str) -> Non
     plt.show()
 
 
-def bytes_alive(steps: Mapping[str, tuple[History, int]], *, title: str) -> None:
+def bytes_alive(steps: Mapping[str, tuple[History, int]], *, title: str, y: str) -> None:
     """Draw the bytes of each kind during one training step, stacked, in a panel for each method.
 
     Args:
-        steps: label to (bytes per parameter by kind, a number for each operation; the operation
-            with which backward ended).
+        steps: label to (bytes by kind, a number for each operation; the operation that gets a
+            dotted line).
         title: what the picture shows.
+        y: the vertical axis's name, with its unit.
     """
     every = style.panels(1, len(steps), 3.4, title, sharey=True)
-    for axes, (label, (history, backward_ends)) in zip(every, steps.items(), strict=True):
+    for axes, (label, (history, turn)) in zip(every, steps.items(), strict=True):
         length = len(next(iter(history.values())))
         colours = [palette.colour(number) for number in range(len(history))]
         stack = {"labels": list(history), "colors": colours, "step": "post"}
         axes.stackplot(range(length), *history.values(), **stack)
-        axes.axvline(backward_ends, color="black", linewidth=0.8, linestyle=":")
+        axes.axvline(turn, color="black", linewidth=0.8, linestyle=":")
         axes.set_title(label, loc="left", fontsize=10)
         axes.set_xlim(0, length - 1)
         axes.set_xlabel("operation")
-    every[0].set_ylabel("bytes per parameter")
+    every[0].set_ylabel(y)
     legend = every[0].get_legend_handles_labels()
     every[0].figure.legend(*legend, loc="outside lower center", ncols=4, frameon=False)
     plt.show()

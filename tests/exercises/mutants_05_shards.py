@@ -4,28 +4,28 @@ For each exercise a list of (what is wrong, the answer's source, a part of the m
 in `RIGHT` of (what is other than in the solution, the answer's source).
 """
 
-_SHARD = """
+_GATHER = """
 import torch
 import torch.distributed as dist
 
-def shard(tensors):
-    rank, ranks = dist.get_rank(), dist.get_world_size()
-    flat = torch.cat([tensor.flatten() for tensor in tensors])
-    size = -(-len(flat) // ranks)
-    padded = torch.cat([flat, flat.new_zeros(size * ranks - len(flat))])
-    {shard}
+class Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, shard):
+        world = dist.get_world_size()
+        whole = shard.new_empty(world * len(shard))
+        {forward}
 
-def unshard(part, shapes):
-    ranks = dist.get_world_size()
-    whole = part.new_empty(len(part) * ranks)
-    dist.all_gather_into_tensor(whole, part)
-    sizes = [shape.numel() for shape in shapes]
-    {unshard}
+    @staticmethod
+    def backward(ctx, gradient):
+        rank, world = dist.get_rank(), dist.get_world_size()
+        size = len(gradient) // world
+        part = gradient.new_empty(size)
+        {backward}
 """
-_RIGHT_SHARD = ("return padded[rank * size : (rank + 1) * size].clone()",)
-_RIGHT_UNSHARD = (
-    "parts = whole[: sum(sizes)].split(sizes)",
-    "return [part.view(shape) for part, shape in zip(parts, shapes)]",
+_FORWARD = ("dist.all_gather_into_tensor(whole, shard)", "return whole")
+_BACKWARD = (
+    "dist.reduce_scatter_tensor(part, gradient.contiguous() / world)",
+    "return part",
 )
 
 _BYTES = """
@@ -37,12 +37,17 @@ def my_bytes(stage, parameters, ranks, width, states):
 """
 
 
-def _shard(*lines: str) -> str:
-    return _SHARD.format(shard="\n    ".join(lines), unshard="\n    ".join(_RIGHT_UNSHARD))
+def _forward(*lines: str) -> str:
+    return _gather(lines, _BACKWARD)
 
 
-def _unshard(*lines: str) -> str:
-    return _SHARD.format(shard="\n    ".join(_RIGHT_SHARD), unshard="\n    ".join(lines))
+def _backward(*lines: str) -> str:
+    return _gather(_FORWARD, lines)
+
+
+def _gather(forward: tuple[str, ...], backward: tuple[str, ...]) -> str:
+    indent = "\n        "
+    return _GATHER.format(forward=indent.join(forward), backward=indent.join(backward))
 
 
 def _bytes(*lines: str) -> str:
@@ -52,11 +57,18 @@ def _bytes(*lines: str) -> str:
 RIGHT = {
     "05.1": [
         (
-            "a rank alone sends nothing",
-            _unshard(*_RIGHT_UNSHARD).replace(
-                "    dist.all_gather_into_tensor(whole, part)",
-                "    if ranks == 1:\n        whole = part\n"
-                "    else:\n        dist.all_gather_into_tensor(whole, part)",
+            "lists, the average by the collective, alone without a message",
+            _gather(
+                (
+                    "if world == 1: return shard.clone()",
+                    "dist.all_gather(list(whole.chunk(world)), shard)",
+                    "return whole",
+                ),
+                (
+                    "parts = list(gradient.clone().contiguous().chunk(world))",
+                    "dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG)",
+                    "return part",
+                ),
             ),
         )
     ]
@@ -65,89 +77,75 @@ RIGHT = {
 MUTANTS = {
     "05.1": [
         (
-            "gathered in bfloat16",
-            _unshard(
-                "whole = whole.bfloat16()",
-                "dist.all_gather_into_tensor(whole, part.bfloat16())",
-                "whole = whole.to(part)",
-                *_RIGHT_UNSHARD,
+            "the sum",
+            _backward("dist.reduce_scatter_tensor(part, gradient.contiguous())", "return part"),
+            "2 times too large, and there are 2 ranks. Sum or average?",
+        ),
+        ("its own", _backward("return gradient.chunk(world)[rank]"), "Who tells it of the others?"),
+        (
+            "an all-reduce, then a slice",
+            _backward(
+                "whole = gradient / world",
+                "dist.all_reduce(whole)",
+                "return whole.chunk(world)[rank].clone()",
             ),
-            "unshard returned",
+            "Which collective gives its part?",
         ),
         (
-            "gathered twice",
-            _unshard("dist.all_gather_into_tensor(whole, part)", *_RIGHT_UNSHARD),
-            "expected all_gather of",
+            "the whole gradient",
+            _backward("whole = gradient / world", "dist.all_reduce(whole)", "return whole"),
+            "How many does backward return?",
         ),
         (
-            "the part is emptied",
-            _unshard("part.zero_()", *_RIGHT_UNSHARD),
-            "changed the part that it was given",
-        ),
-        ("a view", _shard("return padded[rank * size : (rank + 1) * size]"), "holds memory for"),
-        (
-            "no padding",
-            _shard("return flat[rank * size : (rank + 1) * size].clone()"),
-            "equally long, the last one too",
-        ),
-        (
-            "always one more",
-            _shard(
-                "size = len(flat) // ranks + 1",
-                "padded = torch.cat([flat, flat.new_zeros(size * ranks - len(flat))])",
-                "return padded[rank * size : (rank + 1) * size].clone()",
+            "divided in place",
+            _backward(
+                "gradient /= world",
+                "dist.reduce_scatter_tensor(part, gradient.contiguous())",
+                "return part",
             ),
-            "Longer than need be",
-        ),
-        ("dealt out like cards", _shard("return padded[rank::ranks].clone()"), "like cards"),
-        (
-            "padded at the front",
-            _shard(
-                "padded = torch.cat([flat.new_zeros(size * ranks - len(flat)), flat])",
-                "return padded[rank * size : (rank + 1) * size].clone()",
-            ),
-            "Where do the zeros go",
+            "changed the gradient that it was given",
         ),
         (
             "the neighbour's",
-            _shard("return padded.roll(-size)[rank * size : (rank + 1) * size].clone()"),
-            "Which piece is yours?",
-        ),
-        (
-            "zeros in single precision",
-            _shard("return padded[rank * size : (rank + 1) * size].float().clone()"),
-            "shard returned [1.54099607",
-        ),
-        (
-            "still two dimensions",
-            _shard("return padded.view(ranks, size)[rank : rank + 1].clone()"),
-            "A part has one dimension",
-        ),
-        ("padding kept", _unshard("return [whole]"), "Where is the padding?"),
-        (
-            "flat tensors",
-            _unshard("return list(whole[: sum(sizes)].split(sizes))"),
-            "Where is the padding?",
-        ),
-        (
-            "one rank's part again and again",
-            _unshard(
-                "whole = part.repeat(ranks)",
-                *_RIGHT_UNSHARD,
+            _backward(
+                "rolled = gradient.roll(size) / world",
+                "dist.reduce_scatter_tensor(part, rolled)",
+                "return part",
             ),
-            "Are all parts in it",
+            "the gradient of its shard is",
         ),
         (
-            "an all-reduce of zeros and a part",
-            _unshard(
-                "whole = part.new_zeros(len(part) * ranks)",
-                "rank = dist.get_rank()",
-                "whole[rank * len(part) : (rank + 1) * len(part)] = part",
+            "gathered in bfloat16",
+            _forward(
+                "half = whole.bfloat16()",
+                "dist.all_gather_into_tensor(half, shard.bfloat16())",
+                "return half.to(shard)",
+            ),
+            "forward returned",
+        ),
+        (
+            "gathered twice",
+            _forward("dist.all_gather_into_tensor(whole, shard)", *_FORWARD),
+            "expected all_gather of",
+        ),
+        (
+            "the shard is emptied",
+            _forward("dist.all_gather_into_tensor(whole, shard)", "shard.zero_()", "return whole"),
+            "changed the shard that it was given",
+        ),
+        ("its own, repeated", _forward("return shard.repeat(world)"), "in the order of the ranks"),
+        (
+            "an all-reduce of zeros and a shard",
+            _forward(
+                "whole.zero_()",
+                "whole.chunk(world)[dist.get_rank()].copy_(shard)",
                 "dist.all_reduce(whole)",
-                *_RIGHT_UNSHARD,
+                "return whole",
             ),
             "expected all_gather of",
         ),
+        ("ours", "from gather import Gather\n", "that is the course's own"),
+        ("a typo", _backward("return prat"), "name 'prat' is not defined"),
     ],
     "05.2": [
         (

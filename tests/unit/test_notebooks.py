@@ -118,10 +118,7 @@ def test_most_outputs_are_compared():
 
 # What a student can finish in one sitting, before the part headed "Going further".
 MOST_CELLS, MOST_WORDS, MOST_LINES = 75, 3800, 900
-LONG = {  # of the first edition, and too long
-    "05_fsdp",
-}
-SECOND_EDITION = [path for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")) if path.stem not in LONG]
+NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 
 
 def core_of(path):
@@ -141,7 +138,7 @@ def only_writes(cell):
     return source.startswith("%%worker") and "raise NotImplementedError" not in source
 
 
-@pytest.mark.parametrize("path", SECOND_EDITION, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_takes_one_sitting(path):
     core = core_of(path)
     code = [cell for cell in core if cell["cell_type"] == "code"]
@@ -153,7 +150,7 @@ def test_a_notebook_takes_one_sitting(path):
         assert not all(map(only_writes, three)), three[0]["id"]
 
 
-@pytest.mark.parametrize("path", SECOND_EDITION, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_asks_before_it_answers(path):
     core = core_of(path)
     text = "\n".join(cell["source"] for cell in core)
@@ -163,7 +160,7 @@ def test_a_notebook_asks_before_it_answers(path):
     assert text.count('predict("")') == text.count(".compare(") == asked
 
 
-@pytest.mark.parametrize("path", SECOND_EDITION, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_student_writes_before_ours_is_shown(path):
     sources = [cell["source"] for cell in core_of(path) if cell["cell_type"] == "code"]
     for at, source in enumerate(sources):
