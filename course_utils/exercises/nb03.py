@@ -1,4 +1,4 @@
-"""Notebook 03, DDP: buckets, a hook on gradients, a sampler, exact accuracy."""
+"""Notebook 03, DDP: buckets, a hook on gradients, a sampler."""
 
 import random
 import traceback
@@ -191,18 +191,3 @@ def _share_hint(got: Any, size: int, ranks: int, rank: int, epoch: int, seed: in
     if got == share(size, ranks, rank, epoch, seed + rank):
         return "In yours, each rank has its own order: then some samples come twice."
     return "The order is torch.randperm(size) with a generator seeded with seed + epoch."
-
-
-@exercise("03.4", "exact accuracy over ranks", file="exercise_03_4.py")
-def check_03_4() -> list[str]:
-    """The value on each rank, and what was sent for it, with padded shares."""
-    for ranks in (1, 2, 3, 4):
-        try:
-            probe("probe_03_4.py", ranks, timeout=40)
-        except Wrong as wrong:
-            question = "Does every rank call each collective, even a rank that has only padding?"
-            raise Wrong(wrong.message, wrong.hint or question * (ranks > 1)) from None
-    return [
-        "1, 2, 3 and 4 ranks, 1 to 5,000 samples, also ranks that have only padding",
-        "the same number on each rank, at most 2 collectives and 32 bytes per rank",
-    ]

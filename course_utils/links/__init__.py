@@ -21,6 +21,7 @@ from course_utils.diagnosis.verdict import Verdict
 from course_utils.errors import InputError, LaunchError
 from course_utils.launcher.client import python_path
 from course_utils.launcher.folder import RunFolder
+from course_utils.launcher.options import Options
 from course_utils.notebook.files import script_path
 from course_utils.runs import Rank, Run
 
@@ -52,6 +53,17 @@ def burst(mbit: float | str) -> int:
     return 4 * PACKET + int(0.002 / 8 * 1e6 * max(0.0, float(mbit) - 100))
 
 
+def address(host: int) -> str:
+    """Where a host is on the network."""
+    return f"10.0.0.{host + 10}"  # two digits: torchrun ranks hosts by address, sorted as text
+
+
+def meeting(hosts: int, nproc: int) -> list[str]:
+    """The words after `torchrun`, the same on each host."""
+    words = f"--nnodes {hosts} --nproc-per-node {nproc} --rdzv-backend c10d --rdzv-endpoint"
+    return [*words.split(), f"{address(0)}:29500"]
+
+
 def why_not() -> str:
     """Why no hosts can be made on this machine, in one sentence; '' if they can."""
     if sys.platform != "linux":
@@ -79,7 +91,7 @@ def namespaces() -> list[str]:
 
 
 def run(script: str, *arguments: Any, **options: Any) -> Run:
-    """Run a worker file under torchrun, each rank on its own host.
+    """Run a worker file under torchrun on several hosts.
 
     Args:
         script: a file of `workers/`; if it is missing, it is written from the notebooks.
@@ -93,6 +105,7 @@ def run_path(
     path: Path,
     *arguments: Any,
     hosts: int = 4,
+    nproc: int = 1,
     mbit: float = 100,
     timeout: float = 120,
     told: Callable[[dict[str, Any]], object] | None = None,
@@ -102,7 +115,8 @@ def run_path(
     Args:
         path: the script.
         *arguments: passed to it.
-        hosts: number of hosts, and of ranks.
+        hosts: number of hosts.
+        nproc: number of ranks on each of them.
         mbit: the rate of each link in each direction, in Mbit/s.
         timeout: seconds after which the run is stopped.
         told: called with each report of rank 0 as soon as it comes.
@@ -112,12 +126,13 @@ def run_path(
         LaunchError: a rank failed, or the run took longer than `timeout`.
     """
     check(hosts, mbit)
+    Options(nproc=nproc)
     folder = RunFolder(f"links-{path.stem}")
-    words = [f"torchrun --nnodes {hosts} --nproc-per-node 1 workers/{path.name}", *arguments]
+    words = ["torchrun", *meeting(hosts, nproc), f"workers/{path.name}", *arguments]
     command = " ".join(map(str, words))
-    done = Run("links", command, folder, [Rank(index, folder) for index in range(hosts)])
+    done = Run("links", command, folder, [Rank(rank, folder) for rank in range(hosts * nproc)])
     log = folder.path / "hosts.log"
-    orders = [str(path), str(folder.path), str(hosts), str(mbit), *map(str, arguments)]
+    orders = list(map(str, [path, folder.path, hosts, nproc, mbit, *arguments]))
     start = time.monotonic()
     with log.open("w") as output, building(orders, output) as process:
         if not ended(process, timeout, done.ranks[0], told or (lambda report: None)):

@@ -1,7 +1,7 @@
-"""What `links` starts in its own namespaces: the bridge, and a host for each rank.
+"""What `links` starts in its own namespaces: the bridge and the hosts.
 
 torch is imported once, here. Each host is forked, and enters its own network namespace before it
-calls torchrun's `main`, which forks the rank.
+calls torchrun's `main`, which forks its ranks.
 """
 
 import base64
@@ -16,14 +16,13 @@ from pathlib import Path
 
 from course_utils.launcher.agent import BOOTSTRAP
 from course_utils.launcher.request import script_orders
-from course_utils.links import BRIDGE, limit, link
+from course_utils.links import BRIDGE, address, limit, link, meeting
 from course_utils.worker import guards
 
 CLONE_NEWNET = 0x40000000  # include/uapi/linux/sched.h
-PORT = 29500  # free: no other program runs in these namespaces
 
 
-def main(script: str, folder: str, hosts: str, mbit: str, *arguments: str) -> int:
+def main(script: str, folder: str, hosts: str, nproc: str, mbit: str, *arguments: str) -> int:
     """Build the network, run `script` on all hosts and wait; 0 if no host failed."""
     threading.Thread(target=end_with_caller, daemon=True).start()
     import torch.distributed.run  # noqa: F401  (before the fork, once for all)
@@ -38,7 +37,9 @@ def main(script: str, folder: str, hosts: str, mbit: str, *arguments: str) -> in
                 new_network()
                 os.write(entered[1], b"!")
                 os.read(enter[0], 1)  # the link is there
-                host(index, int(hosts), mbit, script, Path(folder), list(arguments))
+                words = meeting(int(hosts), int(nproc))
+                ranks = range(index * int(nproc), (index + 1) * int(nproc))
+                host(index, ranks, words, mbit, script, Path(folder), list(arguments))
             except BaseException as error:
                 print(f"host {index}: {type(error).__name__}: {error}", flush=True)
                 os._exit(1)
@@ -70,12 +71,18 @@ def new_network() -> None:
 
 
 def host(
-    index: int, hosts: int, mbit: str, script: str, folder: Path, arguments: list[str]
+    index: int,
+    ranks: range,
+    words: list[str],
+    mbit: str,
+    script: str,
+    folder: Path,
+    arguments: list[str],
 ) -> None:
     """Set up one host's network and run torchrun there."""
     guards.die_with_parent(1)
-    address = f"10.0.0.{index + 1}"
-    shell(f"ip link set lo up && ip address add {address}/24 dev card && ip link set card up")
+    mine = address(index)
+    shell(f"ip link set lo up && ip address add {mine}/24 dev card && ip link set card up")
     shell(limit("card", mbit))
     # A send returns when its bytes lie in this buffer. In a large one, the messages that a rank
     # sends one after another would share the link, and all of them would arrive late.
@@ -84,9 +91,10 @@ def host(
         Path("/proc/sys/net/ipv4/tcp_wmem").write_text(f"4096 16384 {room}")
     own = folder / f"host_{index}"
     own.mkdir()
-    (folder / f"rank_{index}").mkdir()
-    (own / "rank_0").symlink_to(folder / f"rank_{index}")  # its rank 0 is rank `index` of all
-    # On the CPU: every host has one rank, so all would take the machine's first GPU.
+    for local, rank in enumerate(ranks):
+        (folder / f"rank_{rank}").mkdir()
+        (own / f"rank_{local}").symlink_to(folder / f"rank_{rank}")
+    # On the CPU: the hosts would all take the machine's first GPUs.
     own_environ = {"COURSE_DEVICE": "cpu", "GLOO_SOCKET_IFNAME": "card", "OMP_NUM_THREADS": "1"}
     environ = os.environ | own_environ
     os.environ.update(environ)
@@ -96,9 +104,9 @@ def host(
 
     torch.distributed.run.main(
         [
-            *("--nnodes", str(hosts), "--node-rank", str(index), "--nproc-per-node", "1"),
-            *("--master-addr", "10.0.0.1", "--master-port", str(PORT)),
-            *("--local-addr", address, "--monitor-interval", "0.05"),
+            *words,
+            *("--rdzv-conf", f"is_host={int(index == 0)}"),  # its name does not lead to its card
+            *("--local-addr", mine, "--monitor-interval", "0.05"),
             *("--log-dir", str(own / "torchrun"), "--run-path", "--start-method", "fork"),
             BOOTSTRAP,
             base64.b64encode(json.dumps(orders).encode()).decode(),

@@ -1,19 +1,16 @@
 """The data that come with the course."""
 
-import gzip
-import hashlib
 import http.server
-import io
 import json
-import pickle
-import tarfile
 import threading
+import warnings
 
-import numpy as np
 import pytest
 import torch
+from torchvision import datasets
 
 from course_utils import data
+from tests.unit import archives
 
 
 def test_the_digits_are_all_there_and_split_once_and_for_all():
@@ -73,68 +70,33 @@ def host(tmp_path):
     host.server.server_close()
 
 
-def md5(content):
-    return hashlib.md5(content).hexdigest()
+def served(host, monkeypatch, kind, packed):
+    """Put the files of a data set at `host`, and lead torchvision there.
 
-
-def batch(start):
-    """Four images as CIFAR-10 stores them; image i is all i, and its label is i."""
-    labels = list(range(start, start + 4))
-    rows = np.repeat(np.array(labels, dtype=np.uint8)[:, None], 3 * 32 * 32, axis=1)
-    return pickle.dumps({"data": rows, "labels": labels})
+    torchvision's own code downloads, checks, unpacks and reads them: only its table of sums and
+    its address are changed, because no other file has the sums of the true ones.
+    """
+    files, table = packed
+    for name, content in files.items():
+        (host.folder / name).write_bytes(content)
+    address = (
+        {"mirrors": [host.address]} if kind is datasets.MNIST else {"url": host.address + name}
+    )
+    for name, value in (table | address).items():
+        monkeypatch.setattr(kind, name, value)
+    return table | address
 
 
 @pytest.fixture
 def cifar10(host, monkeypatch):
-    """A CIFAR-10 of five training files and a test file with 4 images each, at `host`.
-
-    torchvision's own code downloads, checks, unpacks and reads it: only its table of sums and its
-    address are those of the small one.
-    """
-    from torchvision import datasets
-
-    names = pickle.dumps({"label_names": [f"c{i}" for i in range(10)]})
-    files = {f"data_batch_{i}": batch(4 * i) for i in range(1, 6)}
-    files |= {"test_batch": batch(0), "batches.meta": names}
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w:gz") as tar:
-        for name, content in files.items():
-            member = tarfile.TarInfo(f"cifar-10-batches-py/{name}")
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
-    (host.folder / "cifar-10-python.tar.gz").write_bytes(archive.getvalue())
-    table = {
-        "url": host.address + "cifar-10-python.tar.gz",
-        "tgz_md5": md5(archive.getvalue()),
-        "train_list": [[name, md5(files[name])] for name in files if name.startswith("data")],
-        "test_list": [["test_batch", md5(files["test_batch"])]],
-        "meta": {"filename": "batches.meta", "key": "label_names", "md5": md5(names)},
-    }
-    for name, value in table.items():
-        monkeypatch.setattr(datasets.CIFAR10, name, value)
-    return table
-
-
-def idx(array):
-    """An array of bytes as MNIST stores it."""
-    return bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes() + array.tobytes()
+    """A CIFAR-10 of five training files and a test file with 4 images each, at `host`."""
+    return served(host, monkeypatch, datasets.CIFAR10, archives.cifar10(4))
 
 
 @pytest.fixture
 def mnist(host, monkeypatch):
     """An MNIST of 6 + 2 images of 28 x 28, at `host`."""
-    resources = []
-    for part, count in (("train", 6), ("t10k", 2)):
-        labels = np.arange(count, dtype=np.uint8)
-        pixels = np.repeat(labels, 28 * 28).reshape(count, 28, 28) * 40
-        for name, array in (("images-idx3", pixels), ("labels-idx1", labels)):
-            content = gzip.compress(idx(array))
-            (host.folder / f"{part}-{name}-ubyte.gz").write_bytes(content)
-            resources.append((f"{part}-{name}-ubyte.gz", md5(content)))
-    from torchvision import datasets
-
-    monkeypatch.setattr(datasets.MNIST, "resources", resources)
-    monkeypatch.setattr(datasets.MNIST, "mirrors", [host.address])
+    return served(host, monkeypatch, datasets.MNIST, archives.mnist(6, 2))
 
 
 def test_digits_as_images_are_the_digits_resized():
@@ -163,12 +125,13 @@ def test_images_have_the_shape_that_is_asked_for(name, size, channels, mnist, tm
 def test_cifar10_is_downloaded_once_and_then_read_from_disk(host, cifar10, tmp_path):
     train, test = data.images("cifar10", root=tmp_path)
     assert (len(train), len(test)) == (20, 4)
-    assert train.labels.tolist() == list(range(4, 24))
-    assert train.classes == [f"c{i}" for i in range(10)]
-    image, label = train[5]
-    assert label == 9
-    assert torch.equal(image, torch.full((3, 32, 32), 9 / 255))
-    assert torch.allclose(data.images("cifar10", root=tmp_path, channels=1)[0][5][0], image[:1])
+    assert train.labels.tolist() == [*range(10)] * 2
+    assert (train.classes[0], train.classes[9]) == ("airplane", "truck")
+    image, label = train[15]
+    assert label == 5
+    assert torch.equal(image[0], torch.full((32, 32), 15 / 255))
+    grey = data.images("cifar10", root=tmp_path, channels=1)[0][15][0]
+    assert torch.allclose(grey[0], 0.299 * image[0] + 0.587 * image[1] + 0.114 * image[2])
     served = len(host.served)
     data.images("cifar10", root=tmp_path)
     data.images("cifar10", root=tmp_path, download=False)
@@ -181,7 +144,7 @@ def test_mnist_is_downloaded_once_and_then_read_from_disk(host, mnist, tmp_path)
     assert train.classes == [str(digit) for digit in range(10)]
     image, label = train[5]
     assert label == 5
-    assert torch.equal(image, torch.full((3, 28, 28), 200 / 255))
+    assert torch.equal(image[:, :, :14], torch.full((3, 28, 14), 5 / 255))
     served = len(host.served)
     data.images("mnist", root=tmp_path)
     data.images("mnist", root=tmp_path, download=False)
@@ -262,6 +225,40 @@ def test_a_file_cut_short_is_never_read_and_is_fetched_again(
         data.images(name, root=tmp_path, download=False)
     data.images(name, root=tmp_path)
     assert path.read_bytes() == whole
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", ["cifar10", "mnist"])
+def test_sets_of_the_true_size_are_refused_if_damaged_and_loaded_if_not(
+    name, host, monkeypatch, tmp_path
+):
+    kind = {"cifar10": datasets.CIFAR10, "mnist": datasets.MNIST}[name]
+    packed = archives.cifar10(10_000) if name == "cifar10" else archives.mnist(60_000, 10_000)
+    served(host, monkeypatch, kind, packed)
+    file, whole = next(iter(packed[0].items()))
+    middle = len(whole) // 2
+    for broken in (whole[:middle], whole[:middle] + bytes(64) + whole[middle + 64 :]):
+        (host.folder / file).write_bytes(broken)
+        with pytest.raises(data.DataError, match=r"was not downloaded to .*corrupted.*try again"):
+            data.images(name, root=tmp_path / "data")
+        assert not left_in(tmp_path / "data")
+    (host.folder / file).write_bytes(whole)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # Python 2 wrote CIFAR-10: numpy has warned of that
+        parts = data.images(name, root=tmp_path / "data", size=28 if name == "mnist" else 32)
+    assert left_in(tmp_path / "data") == {"MNIST" if name == "mnist" else "cifar-10-batches-py"}
+    offset = 0
+    for part, count in zip(parts, (60_000 if name == "mnist" else 50_000, 10_000), strict=True):
+        assert part.labels.tolist() == [(offset + k) % 10 for k in range(count)]
+        for k in (0, 257, count // 2 + 1, count - 1):
+            image = (part[k][0] * 255).round().int()
+            low, high = (offset + k) % 256, (offset + k) // 256
+            if name == "mnist":
+                assert torch.equal(image[0], torch.tensor([low] * 14 + [high] * 14).expand(28, 28))
+            else:
+                assert (image[0].unique().tolist(), image[1].unique().tolist()) == ([low], [high])
+                assert torch.equal(image[2], torch.arange(32).expand(32, 32))
+        offset += count if name == "cifar10" else 0
 
 
 def test_what_a_killed_process_left_is_no_obstacle(cifar10, tmp_path):

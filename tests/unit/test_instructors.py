@@ -29,7 +29,7 @@ def test_every_demo_has_its_lecture_and_is_called_as_it_can_be():
     options = [words for words in calls if not words[0].startswith("-")]
     assert {words[0] for words in options} == set(known) - {"cnn", "deepspeed"}
     for name, *arguments in options:
-        own = [word for word in arguments if word not in ("-n", "4", "5", "--compare")]
+        own = [word for word in arguments if word not in ("-n", "3", "4", "5", "--compare")]
         demos.check_options(known[name], own, ranks=4)
 
 

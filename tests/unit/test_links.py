@@ -113,6 +113,7 @@ def test_what_passes_for_free_is_short():
     [
         ({"hosts": 0}, "the number of hosts must be from 1 to 16, not 0"),
         ({"hosts": 2.5}, "the number of hosts must be from 1 to 16, not 2.5"),
+        ({"nproc": 0}, "the number of ranks must be a whole number from 1 to 64, not 0"),
         ({"mbit": 0}, "a link's rate must be above 0 Mbit/s, not 0"),
     ],
 )

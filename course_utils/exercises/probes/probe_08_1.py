@@ -7,7 +7,7 @@ from course_utils.exercises.compare import count, expect_two_numbers, judge
 from course_utils.exercises.findings import judging, observe, random_values, where
 from course_utils.worker import device, init
 
-from exercise_03_4 import accuracy
+from exercise_08_1 import accuracy
 
 
 def mistakes(right: list[bool], ranks: int, rank: int) -> list[tuple[str, float]]:

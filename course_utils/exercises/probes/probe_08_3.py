@@ -1,0 +1,133 @@
+"""Trains with the student's repaired function, and compares with one process."""
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from torch.utils.data import Dataset, DistributedSampler
+
+from course_utils.exercises.compare import Wrong, close, unlike
+from course_utils.exercises.findings import judging, random_values, where
+from course_utils.worker import device, init
+
+from exercise_08_3 import train
+
+EPOCHS, BATCH, RATE = 3, 4, 0.3
+
+
+class Noted(Dataset):
+    """Samples that note in which order they were asked for."""
+
+    def __init__(self, seed: int, size: int) -> None:
+        self.inputs = random_values(seed, size, 5, dtype=torch.float64)
+        self.classes = (self.inputs[:, :3] + random_values(seed + 1, size, 3)).argmax(1)
+        self.asked: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
+        self.asked.append(int(index))
+        return self.inputs[index], self.classes[index]
+
+
+class Moody(nn.Module):
+    """A linear layer that answers otherwise in evaluation, as batch normalisation does."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        torch.manual_seed(seed)
+        self.layer = nn.Linear(5, 3).double()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, 5) to (B, 3)."""
+        y = self.layer(x)
+        return y if self.training else 2 * y + y.new_tensor([0.7, -0.4, 0.0])
+
+
+def one_process(
+    seed: int, data: Noted, test: Noted, ranks: list[int], stale: bool, moody: bool, scale: float
+) -> tuple[list[float], list[float]]:
+    """All parameters, and the accuracies, after training on the shares of `ranks`.
+
+    Args:
+        seed, data, test: of the model, to train on, and to test on.
+        ranks: whose shares; more than one are averaged.
+        stale: every epoch has the first one's order.
+        moody: the model stays in evaluation mode after the first epoch.
+        scale: of the gradient.
+    """
+    model, accuracies = Moody(seed).to(device()), []
+    for epoch in range(EPOCHS):
+        model.train(not (moody and epoch))
+        orders = [order(data, rank, 0 if stale else epoch) for rank in ranks]
+        for start in range(0, len(orders[0]), BATCH):
+            rows = [index for each in orders for index in each[start : start + BATCH]]
+            loss = cross_entropy(model(data.inputs[rows]), data.classes[rows])
+            gradients = torch.autograd.grad(loss, list(model.parameters()))
+            for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+                parameter.data -= RATE * scale * gradient
+        model.eval()
+        answers = model(test.inputs).argmax(1)
+        accuracies.append((answers == test.classes).double().mean().item())
+    return flat(model), accuracies
+
+
+def order(data: Noted, rank: int, epoch: int) -> list[int]:
+    """What the sampler gives a rank in an epoch."""
+    sampler = DistributedSampler(range(len(data)), dist.get_world_size(), rank)
+    sampler.set_epoch(epoch)
+    return list(sampler)
+
+
+def flat(model: nn.Module) -> list[float]:
+    """All parameters, in a row."""
+    return torch.cat([p.detach().flatten() for p in model.parameters()]).tolist()
+
+
+def judge(seed: int, size: int) -> None:
+    """One training."""
+    rank, world = dist.get_rank(), dist.get_world_size()
+    data, test, model = Noted(seed, size), Noted(seed + 5, 40), Moody(seed).to(device())
+    accuracies = train(model, data, test, EPOCHS, BATCH, RATE)
+    everyone = [None] * world
+    dist.all_gather_object(everyone, flat(model))
+    here, ranks = where(f"{size} samples"), list(range(world))
+    length, wanted = len(order(data, rank, 0)), [order(data, rank, e) for e in range(EPOCHS)]
+    asked = [data.asked[start : start + length] for start in range(0, EPOCHS * length, length)]
+    if len(data.asked) != EPOCHS * length:
+        hint = "Each rank trains on its own share, once in each epoch."
+        raise Wrong(f"{here} asked for {len(data.asked)} samples, expected {EPOCHS * length}", hint)
+    if asked[1] == asked[0]:
+        hint = "What tells the sampler which epoch it is?"
+        raise Wrong(f"{here}: epoch 2 has the order of epoch 1", hint)
+    if asked != wanted:
+        hint = "Epochs count from 0, and set_epoch is all the sampler needs."
+        raise Wrong(f"{here} asked for {asked[1]} in epoch 2, expected {wanted[1]}", hint)
+    apart = [r for r, other in enumerate(everyone) if not close(other, everyone[0], 1e-9)]
+    if apart:
+        hint = "Who calls DDP's forward? Without it, backward averages nothing."
+        raise Wrong(f"{here}: the replicas of rank 0 and rank {apart[0]} differ", hint)
+    right = one_process(seed, data, test, ranks, False, False, 1.0)
+    known = {
+        "After an evaluation, what is the model's mode? Which epochs train in it?": (True, 1.0),
+        "DDP has divided by the number of ranks already.": (False, 1 / world),
+        "Yours adds up over the ranks, and DDP averages. Who multiplies?": (False, float(world)),
+    }
+    if not close(flat(model), right[0], 1e-9):
+        hint = "Train one process on the whole batch by hand: at which step do they part?"
+        for question, (moody, scale) in known.items():
+            mistaken = one_process(seed, data, test, ranks, False, moody, scale)
+            if close(flat(model), mistaken[0], 1e-9):
+                hint = question
+                break
+        raise Wrong(f"{here} trained {unlike(flat(model), right[0])}", hint)
+    if not (isinstance(accuracies, list) and close(accuracies, right[1], 1e-9)):
+        hint = "One accuracy for each epoch, of the whole test set, in evaluation mode."
+        raise Wrong(f"{here} returned {accuracies}, expected {right[1]}", hint)
+
+
+init()
+for seed, size in ((11, 23), (37, 24)):
+    with judging():
+        judge(seed, size)
