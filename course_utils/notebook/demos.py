@@ -113,6 +113,9 @@ def check_options(demo: Demo, arguments: Sequence[str], ranks: int) -> None:
     Raises:
         InputError: the script has no such option, or refuses a value or the number of ranks.
     """
+    if (fitting := _fitting_ranks(demo)) and ranks not in fitting:
+        numbers = " or ".join(map(str, fitting))
+        raise InputError(f"demo {demo.name} needs {numbers} ranks, not {ranks}: -n {fitting[0]}")
     if not demo.has_options:
         if arguments:
             raise InputError(f"demo {demo.name} takes no options of its own, so not {arguments[0]}")
@@ -121,6 +124,17 @@ def check_options(demo: Demo, arguments: Sequence[str], ranks: int) -> None:
     if status:
         reason = said.rpartition("error: ")[2].strip()
         raise InputError(f"demo {demo.name}: {reason} (./run.sh demo {demo.name} --help)")
+
+
+def _fitting_ranks(demo: Demo) -> tuple[int, ...]:
+    """The numbers of ranks that a demo's `init(ranks=...)` names; empty if it names none."""
+    for node in ast.walk(ast.parse(cells.sources()[demo.main.file])):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "init":
+            for option in node.keywords:
+                if option.arg == "ranks":
+                    named = ast.literal_eval(option.value)
+                    return (named,) if isinstance(named, int) else named
+    return ()
 
 
 def _read_options(demo: Demo, arguments: Sequence[str], ranks: int) -> tuple[int, str]:

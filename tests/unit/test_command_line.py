@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from course_utils import paths
+from course_utils.errors import InputError
 from course_utils.notebook import demos
 
 
@@ -88,6 +89,11 @@ def test_a_bad_call_is_refused_in_one_sentence_and_nothing_starts(small_course, 
     assert len(done.stderr.strip().splitlines()) == 1
     assert done.stdout == ""
     assert not list(small_course.home.glob(".runs/*"))
+
+
+def test_a_demo_that_names_its_numbers_of_ranks_refuses_another_before_anything_starts():
+    with pytest.raises(InputError, match="demo fsdp needs 4 or 6 ranks, not 5: -n 4"):
+        demos.check_options(demos.find("fsdp"), [], 5)
 
 
 def test_a_demos_help_shows_its_script_s_options_and_those_of_launching(small_course):
