@@ -49,13 +49,16 @@ def is_half_done(page):
 
 
 def each_slider_changes_its_picture(page, count):
-    handles = page.tab.locator(".widget-interact .noUi-handle")
-    assert handles.count() == count
-    pictures = page.tab.locator(".widget-interact img")
-    for handle in handles.all():
-        before = pictures.get_attribute("src")
-        handle.press("ArrowRight")
-        page.wait_until(
-            lambda before=before: pictures.count() == 1 and pictures.get_attribute("src") != before
-        )
-        page.screenshot("4_slider")
+    widgets = page.tab.locator(".widget-interact")
+    assert widgets.locator(".noUi-handle").count() == count
+    for widget in widgets.all():
+        picture = widget.locator("img")
+        for handle in widget.locator(".noUi-handle").all():
+            before = picture.get_attribute("src")
+            handle.press("ArrowRight")
+            page.wait_until(
+                lambda picture=picture, before=before: (
+                    picture.count() == 1 and picture.get_attribute("src") != before
+                )
+            )
+            page.screenshot("4_slider")
