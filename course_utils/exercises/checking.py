@@ -6,7 +6,7 @@ three states: *to do*, *passed* with what was proven, or *not yet* with what to 
 """
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -277,3 +277,18 @@ def probe(
         ended = "your file ended the script before the check was done"
         raise Wrong(f"{ranks}: {ended}", "Is there an exit() in it?")
     return findings
+
+
+def probe_each(
+    numbers: Iterable[int],
+    hint: Callable[[int, str], str],
+    file: str,
+    *arguments: Any,
+    **limits: Any,
+) -> None:
+    """Run a probe on each number of ranks; `hint(ranks, message)` serves where it gives no hint."""
+    for ranks in numbers:
+        try:
+            probe(file, ranks, *arguments, **limits)
+        except Wrong as wrong:
+            raise Wrong(wrong.message, wrong.hint or hint(ranks, wrong.message)) from None

@@ -1,7 +1,6 @@
 """Notebook 00, processes and collectives: ranks, an all-gather of one's own, bus bandwidth."""
 
-from course_utils.exercises.checking import exercise, probe
-from course_utils.exercises.compare import Wrong
+from course_utils.exercises.checking import exercise, probe, probe_each
 
 
 @exercise("00.1", "which rank is it?", file="exercise_00_1.py")
@@ -20,11 +19,7 @@ GATHERS = ("all_gather_into_tensor", "all_gather_object", "all_to_all", "all_to_
 @exercise("00.2", "all-gather out of send and recv", file="exercise_00_2.py", without=GATHERS)
 def check_00_2() -> list[str]:
     """The lists on each rank, the calls that made them, and the bytes sent."""
-    for ranks in (2, 3, 4, 6, 1):
-        try:
-            probe("probe_00_2.py", ranks, timeout=60, stall=5)
-        except Wrong as wrong:
-            raise Wrong(wrong.message, wrong.hint or _run_hint(ranks, wrong.message)) from None
+    probe_each((2, 3, 4, 6, 1), _run_hint, "probe_00_2.py", stall=5)
     return [
         "1, 2, 3, 4 and 6 ranks, float32 and float64: every rank has all tensors, in order",
         "point-to-point messages only; each rank sends N - 1 times the bytes of its tensor",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from course_utils.exercises.calls import called, refused
-from course_utils.exercises.checking import exercise, probe
+from course_utils.exercises.checking import exercise, probe_each
 from course_utils.exercises.compare import Wrong, close, expect, is_number
 
 HANGS = "Who receives while everyone sends? Begin both before you wait for either."
@@ -41,11 +41,8 @@ def check_04_4() -> list[str]:
 def _check_on_all_ranks(task: str, messages: str) -> list[str]:
     """Run the student's function on every number of ranks; with 2 ranks left is right."""
     lengths = "of every length" if task == "exchange" else "none larger than a chunk"
-    for ranks in (2, 3, 4, 6) + (1,) * (task != "exchange"):
-        try:
-            probe("probe_04_ring.py", ranks, task, timeout=60, stall=5)
-        except Wrong as wrong:
-            raise Wrong(wrong.message, wrong.hint or _run_hint(ranks, wrong.message)) from None
+    numbers = (2, 3, 4, 6) + (1,) * (task != "exchange")
+    probe_each(numbers, _run_hint, "probe_04_ring.py", task, stall=5)
     return [
         "up to 6 ranks and a group, 0 to 60,000 values, two dtypes: every value right, also where "
         "N does not divide",

@@ -6,7 +6,7 @@ from typing import Any
 
 from course_utils import paths
 from course_utils.exercises.calls import called, refused
-from course_utils.exercises.checking import exercise, probe
+from course_utils.exercises.checking import exercise, probe, probe_each
 from course_utils.exercises.compare import Wrong, close, hint_for, is_number, text
 from course_utils.notebook import cells
 
@@ -39,12 +39,11 @@ def check_07_1() -> list[str]:
 @exercise("07.2", "exact perplexity over ranks", file="exercise_07_2.py")
 def check_07_2() -> list[str]:
     """The value on each rank, and what was sent for it, with shares that differ."""
-    for ranks in (1, 2, 3, 4):
-        try:
-            probe("probe_07_2.py", ranks, timeout=40)
-        except Wrong as wrong:
-            waits = ranks > 2 and ("hangs" in wrong.message or "waited" in wrong.message)
-            raise Wrong(wrong.message, wrong.hint or LONELY * waits) from None
+
+    def hint(ranks: int, message: str) -> str:
+        return LONELY * (ranks > 2 and ("hangs" in message or "waited" in message))
+
+    probe_each((1, 2, 3, 4), hint, "probe_07_2.py", timeout=40)
     return [
         "1, 2, 3 and 4 ranks with uneven shares, some of them empty: the same number on each rank",
         "equal to one process to 12 digits, over up to 400,000 tokens",

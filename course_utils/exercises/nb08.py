@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from course_utils.exercises.calls import called
-from course_utils.exercises.checking import exercise, probe
+from course_utils.exercises.checking import exercise, probe_each
 from course_utils.exercises.compare import Wrong, count, is_number
 
 LONELY = "Does every rank call each collective, even a rank without samples?"
@@ -15,13 +15,8 @@ LANDSCAPES = [(4, 100, 1.0), (1.1, 3.1, 0.3), (3, 3.5, 0.7), (2, 100, 2.0), (8.7
 LANDSCAPES += [(13, 40, 0.2), (0.4, 5, 1.0)]
 
 
-def _on_ranks(file: str, numbers: tuple[int, ...], lonely: str = LONELY) -> None:
-    """Run a probe on each number of ranks."""
-    for ranks in numbers:
-        try:
-            probe(file, ranks, timeout=40, stall=8)
-        except Wrong as wrong:
-            raise Wrong(wrong.message, wrong.hint or lonely * (ranks > 1)) from None
+def _on_ranks(file: str, numbers: tuple[int, ...]) -> None:
+    probe_each(numbers, lambda ranks, _: LONELY * (ranks > 1), file, timeout=40, stall=8)
 
 
 @exercise("08.1", "exact accuracy over ranks", file="exercise_08_1.py")
