@@ -5,33 +5,30 @@ while the student still reads.
 """
 
 import sys
-from importlib import import_module
 from typing import Any
 
 # Imported at first use: a rank needs none of them and starts faster without, and run.sh works with
 # nothing but Python before there is a .venv.
-MODULES = {
+HOMES = {
+    "LaunchError": "course_utils.errors:LaunchError",
+    "check": "course_utils.exercises.checking:check",
     "data": "course_utils.data",
+    "launch": "course_utils.notebook.launching:launch",
+    "load_worker": "course_utils.notebook.files:load_worker",
+    "predict": "course_utils.notebook.predictions:predict",
     "proofs": "course_utils.notebook.proofs",
     "show": "course_utils.show",
-}
-HOMES = {  # the modules that define the other names
-    "LaunchError": "course_utils.errors",
-    "check": "course_utils.exercises.checking",
-    "launch": "course_utils.notebook.launching",
-    "load_worker": "course_utils.notebook.files",
-    "predict": "course_utils.notebook.predictions",
 }
 
 __all__ = ["LaunchError", "check", "data", "launch", "load_worker", "predict", "proofs", "show"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in MODULES:
-        return import_module(MODULES[name])
-    if name in HOMES:
-        return getattr(import_module(HOMES[name]), name)
-    raise AttributeError(f"module 'course_utils' has no attribute {name!r}")
+    if name not in HOMES:
+        raise AttributeError(f"module 'course_utils' has no attribute {name!r}")
+    from pkgutil import resolve_name
+
+    return resolve_name(HOMES[name])
 
 
 def load_ipython_extension(shell: Any) -> None:

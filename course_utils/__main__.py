@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from course_utils import paths
 from course_utils.display.console import say
@@ -35,29 +35,31 @@ def parser() -> Parser:
     top.add_argument("--check", action="store_true", help=argparse.SUPPRESS)
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    def command(name: str, about: str, **options: object) -> argparse.ArgumentParser:
-        return commands.add_parser(
+    def command(name: str, run: Any, about: str, **options: Any) -> argparse.ArgumentParser:
+        added = commands.add_parser(
             name, help=about, description=about, allow_abbrev=False, **options
         )
+        added.set_defaults(run=run)
+        return added
 
-    command("list", "list the demos")
+    command("list", _list, "list the demos")
     about = "run a demo, then its proofs (its options: demo NAME --help)"
-    demo = command("demo", about, add_help=False)  # --help is for its script, too
+    demo = command("demo", _demo, about, add_help=False)  # --help is for its script, too
     demo.add_argument("name", nargs="?")
     launching(demo)
-    command("doctor", "check this machine and say what to fix")
-    bench = command("bench", "run the benchmarks; print tables and write JSON")
+    command("doctor", _doctor, "check this machine and say what to fix")
+    bench = command("bench", _bench, "run the benchmarks; print tables and write JSON")
     bench.add_argument("name", nargs="?")
-    command("extract", "write every worker file of every notebook into workers/")
+    command("extract", _extract, "write every worker file of every notebook into workers/")
     about = "remove workers/, run folders and caches; move worker files that you changed aside"
-    clean = command("clean", about)
+    clean = command("clean", _clean, about)
     clean.add_argument("--all", action="store_true", help="delete changed and kept files as well")
-    execute = command("execute", "run notebooks in a new kernel and save them, for contributors")
-    execute.add_argument("notebook", nargs="+", type=Path)
-    command("setup", "make the environment and nothing else")
+    about = "run notebooks in a new kernel and save them, for contributors"
+    command("execute", _execute, about).add_argument("notebook", nargs="+", type=Path)
+    command("setup", _setup, "make the environment and nothing else")
     # run.sh itself carries these out; they are here so that --help lists them.
-    command("lab", "start JupyterLab, open to this machine only")
-    command("test", "run the tests; arguments are passed to pytest")
+    command("lab", None, "start JupyterLab, open to this machine only")
+    command("test", None, "run the tests; arguments are passed to pytest")
     return top
 
 
@@ -79,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if options.check and options.command != "demo":
             return 0
-        return COMMANDS[options.command](options, rest)
+        return options.run(options, rest)
     except InputError as error:
         print(f"run.sh: {error}", file=sys.stderr)
         return 2
@@ -96,8 +98,7 @@ def main(arguments: Sequence[str]) -> int:
         return 128 + signal.SIGPIPE
 
 
-def list_(options: argparse.Namespace, rest: list[str]) -> int:
-    """`list`: the demos, a line each, below the notebook they are from."""
+def _list(options: argparse.Namespace, rest: list[str]) -> int:
     found = demos.find_all().values()
     width = max((len(demo.name) for demo in found), default=0)
     for notebook, group in itertools.groupby(found, key=lambda demo: demo.notebook):
@@ -107,8 +108,7 @@ def list_(options: argparse.Namespace, rest: list[str]) -> int:
     return 0
 
 
-def demo(options: argparse.Namespace, rest: list[str]) -> int:
-    """`demo NAME`: run it."""
+def _demo(options: argparse.Namespace, rest: list[str]) -> int:
     if not options.name:
         raise InputError("demo needs a name: ./run.sh list shows them all")
     found = demos.find(options.name)
@@ -128,66 +128,48 @@ def demo(options: argparse.Namespace, rest: list[str]) -> int:
     return 0 if went_well else 1
 
 
-def doctor(options: argparse.Namespace, rest: list[str]) -> int:
-    """`doctor`: check the machine."""
-    from course_utils.doctor import doctor as examine
+def _doctor(options: argparse.Namespace, rest: list[str]) -> int:
+    from course_utils.doctor import doctor
 
-    return examine()
+    return doctor()
 
 
-def bench(options: argparse.Namespace, rest: list[str]) -> int:
-    """`bench [NAME]`: run the benchmarks."""
+def _bench(options: argparse.Namespace, rest: list[str]) -> int:
     sys.path.insert(0, str(paths.ROOT))
     from benchmarks import run
 
     return run(options.name)
 
 
-def extract(options: argparse.Namespace, rest: list[str]) -> int:
-    """`extract`: write every worker file."""
+def _extract(options: argparse.Namespace, rest: list[str]) -> int:
     sources = cells.sources()
-    for name in sources:
-        files.write_missing(name)
+    files.write_missing(*sources)
     has = f"now has all {len(sources)} worker files of the notebooks"
     print(f"{paths.workers()} {has}; files you changed stay")
     return 0
 
 
-def clean(options: argparse.Namespace, rest: list[str]) -> int:
-    """`clean [--all]`: remove what runs left behind."""
-    from course_utils.clean import clean as tidy_up
+def _clean(options: argparse.Namespace, rest: list[str]) -> int:
+    from course_utils.clean import clean
 
-    tidy_up(everything=options.all)
+    clean(everything=options.all)
     return 0
 
 
-def setup(options: argparse.Namespace, rest: list[str]) -> int:
-    """`setup`: say what run.sh has found or made."""
+def _setup(options: argparse.Namespace, rest: list[str]) -> int:
     print(f"The course uses {sys.executable}.")
     return 0
 
 
-def execute(options: argparse.Namespace, rest: list[str]) -> int:
-    """`execute NOTEBOOK...`: run notebooks and save them with their outputs."""
-    from course_utils.notebook.execute import execute as run
+def _execute(options: argparse.Namespace, rest: list[str]) -> int:
+    from course_utils.notebook.execute import execute
 
     for path in options.notebook:
         cells.read(path)  # report a bad path before the first notebook runs
     for path in options.notebook:
-        run(path)
+        execute(path)
     return 0
 
-
-COMMANDS = {
-    "list": list_,
-    "demo": demo,
-    "doctor": doctor,
-    "bench": bench,
-    "extract": extract,
-    "clean": clean,
-    "setup": setup,
-    "execute": execute,
-}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -73,9 +73,7 @@ def _verdict(said: str) -> "Group":
 
     lines = []
     for line in said.splitlines():
-        indent = len(line) - len(line.lstrip())
         text = Text(line.lstrip(), style="bold" if line.startswith("  >") else "")
-        for rank in re.finditer(r"\brank (\d+)", text.plain):
-            text.stylize(palette.terminal(int(rank[1])), *rank.span())
-        lines.append(Padding.indent(text, indent))
+        text.highlight_regex(r"\brank \d+", lambda rank: palette.terminal(int(rank[5:])))
+        lines.append(Padding.indent(text, len(line) - len(line.lstrip())))
     return Group(*lines)

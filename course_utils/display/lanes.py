@@ -36,34 +36,27 @@ class Lane:
         self.lines: deque[str] = deque(maxlen=lines)
         self.report: dict[str, Any] = {}
         self.losses: list[float] = []
-        self._rank = rank
+        self.rank = rank
         self._stdout = Tail(rank.dir / "stdout.log")
         self._events = Events(rank.dir / "events.jsonl")
         self._end: dict[str, Any] = {}
         self._call: Call | None = None
         self._since = 0.0
 
-    @property
-    def number(self) -> int:
-        """The rank."""
-        return self._rank.number
-
     def look(self) -> None:
         """Read what the rank has written since the last look."""
-        alive = self._rank.pid is None or psutil.pid_exists(self._rank.pid)
+        alive = self.rank.pid is None or psutil.pid_exists(self.rank.pid)
         self.lines.extend(map(text.shown, self._stdout.lines()[-self.lines.maxlen :]))
         for event in self._events.new():
-            if event["kind"] == "report":
-                self._take_in(event["data"])
-            elif event["kind"] in ("end", "thread"):
-                self._end = event["data"]
+            data = event["data"]
+            if event["kind"] in ("end", "thread"):
+                self._end = data
+            elif event["kind"] == "report":
+                if text.share_done(data) is not None:
+                    self.report = data
+                if text.is_number(data.get("loss")):
+                    self.losses.append(data["loss"])
         self.state, self.words = self._what_it_does(alive)
-
-    def _take_in(self, report: dict[str, Any]) -> None:
-        if text.share_done(report) is not None:
-            self.report = report
-        if text.is_number(report.get("loss")):
-            self.losses.append(report["loss"])
 
     def _what_it_does(self, alive: bool) -> tuple[str, str]:
         if "type" in self._end:
@@ -74,7 +67,7 @@ class Lane:
             return "done", "done"
         if not alive:  # and could not say why
             return "failed", "ended"
-        if not (self._rank.dir / "calls.txt").exists():
+        if not (self.rank.dir / "calls.txt").exists():
             return "starting", "starting"
         if waits := self._waits_in():
             seconds = time.monotonic() - self._since
@@ -83,7 +76,7 @@ class Lane:
 
     def _waits_in(self) -> Call | None:
         """The call that the rank was also in at the last look: a short call is no waiting."""
-        calls = noted_calls(self._rank)
+        calls = noted_calls(self.rank)
         call = calls[-1] if calls and not calls[-1].returned else None
         if call != self._call:
             self._call, self._since = call, time.monotonic()
@@ -97,12 +90,7 @@ def lines_for(ranks: int) -> int:
 
 
 def draw(lanes: list[Lane], seconds: float) -> str:
-    """The lanes as HTML, whose height does not change during the run.
-
-    Args:
-        lanes: one per rank.
-        seconds: since the run began.
-    """
+    """The lanes as HTML, `seconds` after the run began; their height never changes."""
     few = " course-few" if len(lanes) <= FEW else ""
     drawn = "".join(map(_lane, lanes))
     return (
@@ -114,9 +102,9 @@ def draw(lanes: list[Lane], seconds: float) -> str:
 def _lane(lane: Lane) -> str:
     lines = "".join(f"<div>{html.escape(line)}</div>" for line in lane.lines)
     return (
-        f'<section class="course-lane" data-rank="{lane.number}" data-state="{lane.state}" '
-        f'style="--rank:{palette.colour(lane.number)};--lines:{lane.lines.maxlen}">'
-        f"<header><b>rank {lane.number}</b>"
+        f'<section class="course-lane" data-rank="{lane.rank.number}" data-state="{lane.state}" '
+        f'style="--rank:{palette.colour(lane.rank.number)};--lines:{lane.lines.maxlen}">'
+        f"<header><b>rank {lane.rank.number}</b>"
         f"<span>{MARKS[lane.state]} {html.escape(lane.words)}</span></header>"
         f"<pre>{lines}</pre></section>"
     )
@@ -136,7 +124,7 @@ def _progress(lanes: list[Lane], seconds: float) -> str:
 
 def _curve(lanes: list[Lane]) -> str:
     """The losses over the reports, in the ranks' colours; '' until a rank has reported two."""
-    curves = {lane.number: lane.losses for lane in lanes if len(lane.losses) > 1}
+    curves = {lane.rank.number: lane.losses for lane in lanes if len(lane.losses) > 1}
     if not curves:
         return ""
     width, height = CURVE

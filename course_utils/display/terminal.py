@@ -10,8 +10,7 @@ from rich.table import Column
 from course_utils import palette
 from course_utils.display import text
 from course_utils.display.console import open_console
-from course_utils.display.follow import Events, Tail
-from course_utils.display.tracebacks import Stderr
+from course_utils.display.follow import Events, Stderr, Tail
 from course_utils.launcher.running import Screen
 from course_utils.runs import Rank, Run
 
@@ -42,14 +41,18 @@ class Terminal(Screen):
 
     def update(self, final: bool = False) -> None:
         """Print what the ranks have printed since the last call, and redraw the bar."""
-        self._print([*self._news(), *self._said(final)])
+        parts = [*self._news()]
+        for rank, log in self._logs:
+            parts += _labelled(rank, text.capped(log.lines(final), str(log.path), *AT_ONCE))
+        self._print(parts)  # at once, because each call redraws the bar
         if self._progress.live.is_started:
             self._progress.refresh()
 
     def fold(self) -> None:
         """Take the bar away, and print the tracebacks that were held back."""
         self._progress.live.stop()
-        self._print([part for rank, log in self._stderr for part in _traceback(rank, log)])
+        for rank, log in self._stderr:
+            self._print(_labelled(rank, text.capped(log.held(), str(log.path), *AT_ONCE)))
 
     def close(self, run: Run) -> None:
         """Print the rest, the results and the outcome; of tracebacks only the blamed rank's."""
@@ -59,7 +62,7 @@ class Terminal(Screen):
             self._stderr = blamed or self._stderr
         self.fold()
         for rank in run.ranks:
-            self._print([part for line in text.results(rank) for part in _line(rank.number, line)])
+            self._print(_labelled(rank, text.results(rank)))
         self._print([Segment(text.headline(run) + "\n")])
 
     def _news(self) -> Iterator[Segment]:
@@ -74,25 +77,15 @@ class Terminal(Screen):
                 if self._console.is_interactive:
                     self._progress.start()
 
-    def _said(self, final: bool) -> Iterator[Segment]:
-        """The new lines of the ranks."""
-        for rank, log in self._logs:
-            for line in text.capped(log.lines(final), str(log.path), *AT_ONCE):
-                yield from _line(rank.number, line)
-
     def _print(self, segments: list[Segment]) -> None:
         """Print segments as they are: for text, rich would take time to wrap it."""
         if segments:
             self._console.print(Segments(segments))
 
 
-def _traceback(rank: Rank, log: Stderr) -> Iterator[Segment]:
-    """The traceback of a rank that is held back."""
-    for line in text.capped(log.held(), str(log.path), *AT_ONCE):
-        yield from _line(rank.number, line)
-
-
-def _line(number: int, line: str) -> Iterator[Segment]:
-    """A line with its rank before it."""
-    yield Segment(f"[rank {number}]", Style.parse(palette.terminal(number)))
-    yield Segment(f" {line}\n")
+def _labelled(rank: Rank, lines: list[str]) -> list[Segment]:
+    """Lines of a rank, each with the rank before it."""
+    if not lines:
+        return []
+    label = Segment(f"[rank {rank.number}]", Style.parse(palette.terminal(rank.number)))
+    return [part for line in lines for part in (label, Segment(f" {line}\n"))]

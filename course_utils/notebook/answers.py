@@ -5,10 +5,11 @@ has passed its check, that cell writes the student's text in place of ours.
 """
 
 import hashlib
-import json
-from pathlib import Path
 
 from course_utils import paths
+from course_utils.notebook import notes
+
+PASSED = ".passed.json"  # the digest of each answer that has passed, by the exercise's number
 
 
 def file_of(number: str) -> str:
@@ -18,17 +19,14 @@ def file_of(number: str) -> str:
 
 def note(number: str, passed: bool) -> None:
     """Note what the check of an exercise found, and for which text."""
-    noted = _noted()
-    noted.pop(number, None)
-    if passed:
-        noted[number] = _digest(_answer(number))
-    _notes().write_text(json.dumps(noted, indent=1, sort_keys=True), encoding="utf-8")
+    digest = _digest(_answer(number)) if passed else None
+    notes.write(PASSED, notes.read(PASSED) | {number: digest})
 
 
 def passed_text(number: str) -> str | None:
     """The student's file, if it has passed its check and has not changed since; else None."""
     text = _answer(number)
-    return text if text and _noted().get(number) == _digest(text) else None
+    return text if text and notes.read(PASSED).get(number) == _digest(text) else None
 
 
 def _answer(number: str) -> str:
@@ -38,14 +36,3 @@ def _answer(number: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _notes() -> Path:
-    return paths.workers() / ".passed.json"
-
-
-def _noted() -> dict[str, str]:
-    try:
-        return json.loads(_notes().read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # no answer has passed yet, or two kernels wrote at once
-        return {}

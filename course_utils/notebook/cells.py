@@ -2,8 +2,8 @@
 
 import json
 import os
-import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 from course_utils import paths
 from course_utils.errors import InputError
 from course_utils.notebook import answers
+from course_utils.notebook.arguments import split
 
 MAGICS = ("%%worker", "%%torchrun", "%%ours")
 GAP = "\n\n"  # between the texts of two cells in a file, after the newline that ends the first
@@ -22,12 +23,11 @@ class Cell:
     """A cell that begins with `%%worker`, `%%torchrun` or `%%ours`.
 
     Attributes:
-        id: the notebook's id of the cell.
+        id: the notebook's id of the cell; '' if it has none.
         notebook: the notebook's file name without its ending.
         magic: `worker`, `torchrun` or `ours`.
         line: what follows the magic, split into words as a shell does.
         body: the rest of the cell, which becomes the file.
-        tags: the cell's tags.
     """
 
     id: str
@@ -89,17 +89,14 @@ def _cells_of(path: Path, modified: int) -> list[Cell]:
     """
     found = []
     for cell in read(path)["cells"]:
-        source = "".join(cell["source"])
-        first, _, body = source.partition("\n")
+        first, _, body = "".join(cell["source"]).partition("\n")
         magic, _, line = first.partition(" ")
         if cell["cell_type"] == "code" and magic in MAGICS:
             tags = tuple(cell["metadata"].get("tags", ()))
-            try:
-                words = tuple(shlex.split(line))
-            except ValueError:
-                continue
             name = magic.removeprefix("%%")
-            found.append(Cell(cell.get("id", ""), path.stem, name, words, body, tags))
+            with suppress(InputError):
+                words = tuple(split(line))
+                found.append(Cell(cell.get("id", ""), path.stem, name, words, body, tags))
     return found
 
 

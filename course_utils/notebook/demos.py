@@ -1,7 +1,6 @@
 """The demos: cells of the notebooks tagged `demo:NAME`, with the proofs tagged `proof:NAME`."""
 
 import ast
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +29,6 @@ class Demo:
     """A demo.
 
     Attributes:
-        name: as in `./run.sh demo NAME`.
         notebook: the name of its notebook, without the ending.
         about: the first line of its script's docstring.
         has_options: whether its script has a `parse_arguments`.
@@ -88,9 +86,8 @@ def find(name: str) -> Demo:
 
 def title(notebook: str) -> str:
     """The heading of a notebook, as `04 · Ring all-reduce`; its file's name if it has none."""
-    path = paths.NOTEBOOKS / f"{notebook}.ipynb"
-    first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"]
-    heading = "".join(first).partition("\n")[0]
+    first = cells.read(paths.NOTEBOOKS / f"{notebook}.ipynb")["cells"][0]
+    heading = "".join(first["source"]).partition("\n")[0]
     return heading.removeprefix("# ") if heading.startswith("# ") else notebook
 
 
@@ -106,8 +103,6 @@ def check_options(demo: Demo, arguments: Sequence[str], ranks: int) -> None:
     """Let a demo's script judge its options, and the number of ranks, before any rank starts.
 
     Args:
-        demo: the demo.
-        arguments: what was given for its script.
         ranks: how many there will be, on all machines.
 
     Raises:

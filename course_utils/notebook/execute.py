@@ -27,10 +27,7 @@ def execute(path: Path) -> None:
     try:
         client.execute()
     finally:  # save it even if it failed: its outputs say where
-        book.metadata = nbformat.from_dict(
-            {"kernelspec": KERNEL, "language_info": {"name": "python"}}
-        )
+        book.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
         for cell in book.cells:
-            kept = {key: cell.metadata[key] for key in KEPT if key in cell.metadata}
-            cell.metadata = nbformat.from_dict(kept)
+            cell.metadata = {key: cell.metadata[key] for key in KEPT if key in cell.metadata}
         nbformat.write(book, path)

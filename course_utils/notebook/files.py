@@ -4,7 +4,6 @@ A cell that runs again replaces the text that it wrote before; the text of other
 """
 
 import ast
-import json
 import os
 import sys
 from pathlib import Path
@@ -12,11 +11,11 @@ from types import ModuleType
 
 from course_utils import paths
 from course_utils.errors import InputError
-from course_utils.notebook import answers
-from course_utils.notebook.cells import GAP, Cell, file_text, parts
+from course_utils.notebook import answers, notes
+from course_utils.notebook.cells import GAP, file_text, parts
 
+WRITTEN = ".cells.json"  # what each cell wrote last, by file and by the cell's key
 FIRST = "first"  # the key of the cell that begins a file; those that append have their ids
-UNKNOWN = "?"  # begins the key of a cell whose id is not known
 
 
 def write(file: str, body: str, append: bool = False, ours: str = "", cell_id: str = "") -> str:
@@ -36,7 +35,7 @@ def write(file: str, body: str, append: bool = False, ours: str = "", cell_id: s
     if append:
         write_missing(path.name)  # the part before it, if its cell has not run yet
     content = path.read_text(encoding="utf-8") if path.exists() else ""
-    noted = _noted()
+    noted = notes.read(WRITTEN)
     written = noted.get(path.name, {})
     key = _key(path.name, written, text, cell_id) if append else FIRST
     start = _find(content, written.get(key, text))
@@ -47,21 +46,19 @@ def write(file: str, body: str, append: bool = False, ours: str = "", cell_id: s
     else:
         content, start, written = text, 0, {}
     path.write_text(content, encoding="utf-8")
-    _note(noted | {path.name: written | {key: text}})
+    notes.write(WRITTEN, noted | {path.name: written | {key: text}})
     count = len(content[: start + len(text)].splitlines())
-    done = f"workers/{path.name} {'added to' if append else 'written'}: {_lines(count)}"
+    lines = "1 line" if count == 1 else f"{count} lines"
+    done = f"workers/{path.name} {'added to' if append else 'written'}: {lines}"
     return f"{done} (yours: {ours} has passed)" if theirs else f"{done} (ours)" if ours else done
-
-
-def _lines(count: int) -> str:
-    return f"{count} line" + ("s" if count != 1 else "")
 
 
 def _key(file: str, written: dict[str, str], text: str, cell_id: str) -> str:
     """The key under which a cell that appends has noted what it wrote.
 
     The key is the cell's id. If the id is unknown (the notebook runs without a page), it is the id
-    of the saved cell with the same text, or else the key of the text that defines the same names.
+    of the saved cell with the same text, or else the key of the text that defines the same names,
+    or a new key if there is none.
     """
     saved = (cell.id for cell in parts().get(file, []) if cell.append and cell.text == text)
     if known := cell_id or next(saved, ""):
@@ -72,7 +69,7 @@ def _key(file: str, written: dict[str, str], text: str, cell_id: str) -> str:
         if key != FIRST
     }
     best = max(shared, key=shared.get, default="")
-    return best if shared.get(best) else f"{UNKNOWN}{len(written)}"
+    return best if shared.get(best) else f"?{len(written)}"
 
 
 def _defined(text: str) -> set[str]:
@@ -96,26 +93,6 @@ def _find(content: str, text: str) -> int | None:
     return None if start < 0 else start + len(f"\n{GAP}")
 
 
-def _notes() -> Path:
-    return paths.workers() / ".cells.json"
-
-
-def _noted() -> dict[str, dict[str, str]]:
-    """What each cell wrote last, by file and by the cell's key."""
-    try:
-        return json.loads(_notes().read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # nothing was written yet, or two kernels wrote at once
-        return {}
-
-
-def _note(noted: dict[str, dict[str, str]]) -> None:
-    _notes().write_text(json.dumps(noted), encoding="utf-8")
-
-
-def _by_key(cells: list[Cell]) -> dict[str, str]:
-    return {cell.id if cell.append else FIRST: cell.text for cell in cells}
-
-
 def write_missing(*names: str) -> None:
     """Write these worker files, and those they import, where they are missing in `workers/`.
 
@@ -129,7 +106,9 @@ def write_missing(*names: str) -> None:
         if not path.exists() and file in saved:
             texts = [cell.text for cell in saved[file]]
             path.write_text(GAP.join(texts), encoding="utf-8")
-            _note(_noted() | {file: _by_key(saved[file])})
+            keys = [cell.id if cell.append else FIRST for cell in saved[file]]
+            written = dict(zip(keys, texts, strict=True))
+            notes.write(WRITTEN, notes.read(WRITTEN) | {file: written})
         if path.exists():
             wanted += [other for other in imported(path) if other not in seen]
 
@@ -155,13 +134,12 @@ def worker_path(script: str | Path) -> Path:
         InputError: outside `workers/`, or not a Python file.
     """
     folder = paths.workers()
-    name = str(script).removeprefix("workers/")
-    path = folder / name
-    if Path(os.path.normpath(path)).parent != folder or path.resolve().parent != folder.resolve():
+    path = Path(os.path.normpath(folder / str(script).removeprefix("workers/")))
+    if path.parent != folder or path.resolve().parent != folder.resolve():
         raise InputError(f"{script} is outside workers/: give the name of a file in that folder")
     if path.suffix != ".py":
         raise InputError(f"{script} is not a Python file: its name must end in .py")
-    return Path(os.path.normpath(path))
+    return path
 
 
 def imported(path: Path) -> list[str]:

@@ -4,12 +4,11 @@ from typing import Any
 
 from course_utils.diagnosis.verdict import Verdict
 from course_utils.display import cards, page
-from course_utils.errors import InputError, LaunchError
+from course_utils.errors import LaunchError
 from course_utils.launcher.options import flags
 from course_utils.notebook.arguments import Parser, parse_torchrun, split
 from course_utils.notebook.files import write
 from course_utils.notebook.launching import launch
-from course_utils.runs import Run
 
 _cell_id = ""  # of the cell that runs
 
@@ -65,19 +64,11 @@ def torchrun(line: str, cell: str | None = None) -> None:
     name = options.name or "run"
     namespace = _shell().user_ns
     try:
-        run = launch(
-            options.file,
-            *options.arguments,
-            name=name,
-            **flags(options),
-        )
-    except InputError:
-        raise
-    except Exception as error:
-        if isinstance(getattr(error, "run", None), Run):  # to look into what it left behind
+        namespace[name] = launch(options.file, *options.arguments, name=name, **flags(options))
+    except LaunchError as error:
+        if error.run:  # to look into what it left behind
             namespace[name] = error.run
         raise
-    namespace[name] = run
 
 
 def ours(line: str, cell: str) -> None:
@@ -88,8 +79,7 @@ def ours(line: str, cell: str) -> None:
     if has_passed(number):
         print(f"{number}: your answer has passed its check, so the course uses it from here on")
         return
-    result = _shell().run_cell(cell)
-    result.raise_error()
+    _shell().run_cell(cell).raise_error()
     print(f"{number}: ours runs from here on")
 
 

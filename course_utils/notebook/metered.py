@@ -11,4 +11,4 @@ sys.path.remove(os.path.dirname(__file__))  # a worker file may have the same na
 sys.argv = sys.argv[1:]
 with meter() as moved:
     runpy.run_path(sys.argv[0], run_name="__main__")
-report(sent=moved.sent, calls=len(moved.calls))
+report(metered=[moved.sent, len(moved.calls)])

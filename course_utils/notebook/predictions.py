@@ -6,21 +6,15 @@ from course_utils.display import page
 
 
 class Guess:
-    """What the reader expects.
+    """What the reader expects, as "12 MB"; '' for no guess."""
 
-    Args:
-        text: the guess, as "12 MB"; '' for no guess.
-    """
-
-    def __init__(self, text: str):
-        self._text = text.strip()
+    def __init__(self, guess: Any = ""):
+        self._guess = str(guess).strip()
 
     def compare(self, measured: Any) -> None:
         """Print the guess beside the measurement; nothing if there is no guess or no open page."""
-        if self._text and page.watched():
-            print(f"You guessed {self._text}. Measured: {measured}.")
+        if self._guess and page.watched():
+            print(f"You guessed {self._guess}. Measured: {measured}.")
 
 
-def predict(guess: Any = "") -> Guess:
-    """Keep the reader's guess; `compare` shows it beside the measurement, in the same units."""
-    return Guess(str(guess))
+predict = Guess  # a call makes the guess; its `compare` shows it, in the same units

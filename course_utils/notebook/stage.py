@@ -18,41 +18,37 @@ from course_utils.notebook.launching import launch
 from course_utils.runs import Run
 
 METERED = paths.ROOT / "course_utils" / "notebook" / "metered.py"
-RATES = {  # what scripts report, summed over all ranks
-    "tokens_per_second": "tokens/s",
-    "images_per_second": "images/s",
-}
 
 
 def perform(
     demo: Demo,
     arguments: Sequence[str],
-    compare: bool = False,
-    nproc: int | None = None,
+    compare: bool,
+    nproc: int,
+    nnodes: int,
     **options: Any,
 ) -> bool:
     """Run a demo live, then its proofs; return whether all went well.
 
     Args:
-        demo: the demo.
         arguments: options of its script; if empty, those of its notebook.
-        nproc: number of ranks; None takes the notebook's number.
         compare: run it twice more, silently, to measure the speed-up over one rank and the bytes.
-        **options: options of `launch`.
+        nproc: number of ranks on this machine.
+        nnodes: number of machines.
+        **options: the other options of `launch`.
 
     Raises:
         InputError: an option or the number of ranks is invalid, or leaves nothing to compare. No
             rank of the demo was started.
     """
-    ranks = demo.main.nproc if nproc is None else nproc
-    main = replace(demo.main, nproc=ranks, arguments=tuple(arguments) or demo.main.arguments)
-    if compare and (ranks == 1 or options.get("nnodes", 1) > 1):
+    main = replace(demo.main, nproc=nproc, arguments=tuple(arguments) or demo.main.arguments)
+    if compare and (nproc == 1 or nnodes > 1):
         raise InputError("--compare needs 2 ranks or more, on one machine")
-    every_rank = ranks * Options(nproc=ranks, **options).nnodes
-    if arguments or every_rank != demo.main.nproc:
-        check_options(demo, main.arguments, every_rank)
+    ranks = nproc * nnodes
+    if arguments or ranks != demo.main.nproc:
+        check_options(demo, main.arguments, ranks)
     try:
-        run = launch(main.file, *main.arguments, nproc=ranks, **options)
+        run = launch(main.file, *main.arguments, nproc=nproc, nnodes=nnodes, **options)
         print(summary(run), flush=True)
         if compare:
             print("Running it again on one rank, and then under the meter ...", flush=True)
@@ -78,7 +74,8 @@ def pace(run: Run) -> tuple[float, str]:
 
     Steps are counted from its first to its last `report(step=, total=)`.
     """
-    for name, unit in RATES.items():
+    # What scripts report is summed over all ranks.
+    for name, unit in (("tokens_per_second", "tokens/s"), ("images_per_second", "images/s")):
         if reported := run.series(name):
             return reported[-1], unit
     steps = [
@@ -116,20 +113,14 @@ def bytes_moved(main: Step, **options: Any) -> str:
     script = str(script_path(main.file))
     settings = Options(nproc=main.nproc, show=False, **options)
     run = launch_path(METERED, [script, *main.arguments], settings)
-    sent, calls = last_of_each(run, "sent"), last_of_each(run, "calls")
-    if not run.ok or len(sent) < main.nproc:
+    counted = [run.series("metered", rank.index) for rank in run.ranks]
+    if not run.ok or not all(counted):
         return "bytes: unknown, because the script did not finish under the meter"
-    most, number = max(zip(sent, calls, strict=True))  # of one rank
+    ((sent, calls),) = max(counted)
     return (
-        f"bytes: the busiest rank sent {size(most)} in {number:,} collectives and messages, "
+        f"bytes: the busiest rank sent {size(sent)} in {calls:,} collectives and messages, "
         "as counted by the meter"
     )
-
-
-def last_of_each(run: Run, name: str) -> list[int]:
-    """The last value of `name` from every rank that reported one."""
-    every = [run.series(name, rank.index) for rank in run.ranks]
-    return [values[-1] for values in every if values]
 
 
 def prove(demo: Demo) -> bool:
