@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.distributed as dist
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 __all__ = ["Call", "Moved", "Wire", "meter"]
 
@@ -66,10 +67,9 @@ OPERATORS = {
 # torch.distributed's functional collectives name these two differently.
 FUNCTIONAL = {"broadcast": ("broadcast", "input"), "broadcast_": ("broadcast", "input")}
 MOVES_NOTHING = {"wait_tensor", "wait_tensors", "check_for_nan", "_wrap_tensor_autograd"}
-TCP_INFO_BYTES_RECEIVED = 128  # places in Linux's struct tcp_info (include/uapi/linux/tcp.h)
-TCP_INFO_NOT_SENT = 144
-TCP_INFO_BYTES_SENT = 200
-TCP_INFO_BYTES_RESENT = 208
+# The bytes received, not yet sent, sent and sent again in Linux's struct tcp_info, at 128, 144, 200
+# and 208 (include/uapi/linux/tcp.h).
+TCP_INFO = struct.Struct("=128xQ8xI52xQQ")
 DRAIN = 1.0  # seconds that the kernel gets to send what it was given
 
 
@@ -170,9 +170,11 @@ class _Counting(TorchDispatchMode):
     def __torch_dispatch__(
         self, operator: Any, types: Any, arguments: tuple = (), named: dict | None = None
     ) -> Any:
+        named = named or {}
         if operator.namespace in ("c10d", "_c10d_functional", "_dtensor"):
-            self._note(operator, {**_named(operator, arguments), **(named or {})})
-        return operator(*arguments, **(named or {}))
+            names = [argument.name for argument in operator._schema.arguments]
+            self._note(operator, dict(zip(names, arguments, strict=False)) | named)
+        return operator(*arguments, **named)
 
     def _note(self, operator: Any, arguments: dict[str, Any]) -> None:
         functional = operator.namespace == "_c10d_functional"
@@ -184,7 +186,7 @@ class _Counting(TorchDispatchMode):
             return
         name, measured = known[name]
         group = _group(arguments)
-        tensors = _flat(arguments.get(measured)) if measured else []
+        tensors = tree_leaves(arguments.get(measured)) if measured else []
         size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
         root = arguments.get("root_rank", arguments.get("src", 0))
         rank, world = dist.get_rank(group), dist.get_world_size(group)
@@ -245,12 +247,12 @@ def wire_bytes(drain: bool = False) -> Wire | None:
     while True:
         sent = received = waiting = 0
         for information in _tcp_informations():
-            if len(information) < TCP_INFO_BYTES_RESENT + 8:
+            if len(information) < TCP_INFO.size:
                 return None
-            sent += _number(information, TCP_INFO_BYTES_SENT)
-            sent -= _number(information, TCP_INFO_BYTES_RESENT)
-            received += _number(information, TCP_INFO_BYTES_RECEIVED)
-            waiting += struct.unpack_from("I", information, TCP_INFO_NOT_SENT)[0]
+            reached, unsent, left, again = TCP_INFO.unpack_from(information)
+            sent += left - again
+            received += reached
+            waiting += unsent
         if not (drain and waiting) or time.monotonic() > deadline:
             return Wire(sent, received)
         time.sleep(0.001)
@@ -272,16 +274,6 @@ def _tcp_informations() -> Iterator[bytes]:
                         yield copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 512)
 
 
-def _number(information: bytes, place: int) -> int:
-    return struct.unpack_from("Q", information, place)[0]
-
-
-def _named(operator: Any, arguments: tuple) -> dict[str, Any]:
-    """Positional arguments by their names in the operator's schema."""
-    names = [argument.name for argument in operator._schema.arguments]
-    return dict(zip(names, arguments, strict=False))
-
-
 def _group(arguments: dict[str, Any]) -> dist.ProcessGroup:
     """The group of a call: operators pass it boxed, or by its name."""
     if "process_group" in arguments:
@@ -290,10 +282,3 @@ def _group(arguments: dict[str, Any]) -> dist.ProcessGroup:
     if isinstance(group, dist.ProcessGroup):
         return group
     return dist.distributed_c10d._resolve_process_group(group)
-
-
-def _flat(tensors: Any) -> list[torch.Tensor]:
-    """All tensors of a tensor, a list, or a list of lists."""
-    if isinstance(tensors, torch.Tensor):
-        return [tensors]
-    return [tensor for part in tensors for tensor in _flat(part)]

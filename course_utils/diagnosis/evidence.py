@@ -31,27 +31,29 @@ class Error:
         """Its text, without the parts that differ from rank to rank."""
         return re.sub(r"\brank \d+(: *[\d ]+)?", "rank", self.text)
 
-    @property
-    def is_consequence(self) -> bool:
-        """Whether it only says that another rank is gone."""
-        return bool(CONSEQUENCE.search(self.text))
 
-
-@dataclass(frozen=True)
 class Witness:
-    """What is known about one rank."""
+    """What is known about one rank.
 
-    number: int
-    exitcode: int | None  # how its process ended by itself; None if it was ended from outside
-    how: str | None  # "finished", "exited" or "raised", as it recorded itself; None if it could not
-    error: Error | None  # the exception that ended it, or a thread of it
-    exit: Error | None  # the SystemExit that ended it
-    began: bool  # whether it got as far as its script
-    calls: tuple[Call, ...]  # its last ones, oldest first
-    doing: str  # its last comment on what it is doing; '' if there is none
-    stack: Place | None  # the innermost line of the student's code when the run was stopped
-    stopped: bool  # whether a signal had stopped it, as SIGSTOP does
-    gone: bool  # whether it had ended before the run was stopped, without a record of how
+    Args:
+        rank: with the exit code of its process, or None if that was ended from outside.
+        stopped: whether a signal had stopped it, as SIGSTOP does.
+        gone: whether it had ended before the run was stopped, without a record of how.
+    """
+
+    def __init__(self, rank: Rank, stopped: bool, gone: bool):
+        end = rank.last("end") or {}
+        self.number, self.index, self.exitcode = rank.number, rank.index, rank.exitcode
+        self.stopped, self.gone = stopped, gone
+        self.how = end.get("how")  # "finished", "exited" or "raised"; None if it recorded nothing
+        raised = rank.last("thread") or (end if self.how == "raised" else None)
+        self.error = _error(raised) if raised else None  # that ended it, or a thread of it
+        self.exit = _error(end | end["said"]) if "said" in end else None  # its SystemExit
+        self.began = (rank.dir / "calls.txt").exists()  # whether it got as far as its script
+        self.calls = noted_calls(rank)  # its last ones, oldest first
+        self.doing = doing(rank)  # its last comment on what it is doing; '' if there is none
+        # The innermost line of the student's code when the run was stopped.
+        self.stack = _innermost(rank.stack)
 
     @property
     def last_call(self) -> Call | None:
@@ -112,13 +114,14 @@ class Evidence:
         self.over = outcome.get("over")
         self.launcher_error = outcome.get("error") or outcome.get("stopped")
         self.ranks = [
-            _witness(rank, rank.index in stopped, rank.index in gone) for rank in run.ranks
+            Witness(rank, rank.index in stopped, rank.index in gone) for rank in run.ranks
         ]
 
     @cached_property
     def raised(self) -> list[Witness]:
         """The ranks with an exception that is not only the consequence of another rank's end."""
-        return [rank for rank in self.ranks if rank.error and not rank.error.is_consequence]
+        failed = [rank for rank in self.ranks if rank.error]
+        return [rank for rank in failed if not CONSEQUENCE.search(rank.error.text)]
 
     @cached_property
     def ended_badly(self) -> list[Witness]:
@@ -160,24 +163,6 @@ class Evidence:
             if len({calls[key].signature for calls in noted}) > 1:
                 return [(rank, calls[key]) for rank, calls in zip(self.ranks, noted, strict=True)]
         return []
-
-
-def _witness(rank: Rank, stopped: bool, gone: bool) -> Witness:
-    end = rank.last("end") or {}
-    raised = rank.last("thread") or (end if end.get("how") == "raised" else None)
-    return Witness(
-        number=rank.number,
-        exitcode=rank.exitcode,
-        how=end.get("how"),
-        error=_error(raised) if raised else None,
-        exit=_error(end | end["said"]) if "said" in end else None,
-        began=(rank.dir / "calls.txt").exists(),
-        calls=tuple(noted_calls(rank)),
-        doing=doing(rank),
-        stack=_innermost(rank.stack),
-        stopped=stopped,
-        gone=gone,
-    )
 
 
 def _error(event: dict[str, Any]) -> Error:

@@ -64,6 +64,4 @@ def who_waited(ranks: list[Witness]) -> list[str]:
 
 def log_of(evidence: Evidence, witness: Witness) -> str:
     """Where a rank's log is, as an expression for the notebook: a path would differ every run."""
-    run = evidence.run
-    index = next(rank.index for rank in run.ranks if rank.number == witness.number)
-    return f'{run.name}.dir / "rank_{index}/stderr.log"'
+    return f'{evidence.run.name}.dir / "rank_{witness.index}/stderr.log"'

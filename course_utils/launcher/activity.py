@@ -38,7 +38,7 @@ class Activity:
             cpu = {p: _cpu_seconds(p) for rank in ranks.values() for p in _tree(rank)}
             used = sum(seconds - self._cpu.get(p, 0.0) for p, seconds in cpu.items())
             written = self._bytes_written()
-            starting = len(processes.has_begun(self._run.dir)) < len(self._run.ranks)
+            starting = len(processes.begun(self._run.dir)) < len(self._run.ranks)
             if starting or written != self._written or used >= BUSY * (now - self._looked):
                 self._last = now
             self._looked, self._cpu, self._written = now, cpu, written
@@ -54,8 +54,8 @@ class Activity:
         now = time.monotonic()
         if now - self._looked_for_gone < PATIENCE:
             return set()
-        begun = processes.has_begun(self._run.dir)
-        ended = begun - set(processes.rank_processes(self._run.dir))
+        begun = processes.begun(self._run.dir)
+        ended = begun.keys() - processes.rank_processes(self._run.dir).keys()
         gone = {index for index in ended if not self._run.ranks[index].last("end")}
         before, self._gone, self._looked_for_gone = self._gone, gone, now
         return gone & before

@@ -7,7 +7,6 @@ import os
 import select
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 from course_utils import paths
@@ -64,9 +63,11 @@ class Agent:
                 why = reply["error"] if reply else late
                 raise LaunchError(f"torchrun cannot start: {why}. Log: {self._log.name}")
 
-    def run(self, request: dict[str, Any]) -> None:
-        """Send a request; `wait` returns its reply."""
-        self._send(request)
+    def send(self, request: dict[str, Any] | None) -> None:
+        """Send a request; None ends the current run, as Ctrl-C would. `wait` returns the reply."""
+        with contextlib.suppress(BrokenPipeError):  # the agent died: `wait` says so
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
 
     def wait(self, seconds: float) -> dict[str, Any] | None:
         """The next reply, or None if none begins within `seconds`.
@@ -84,11 +85,6 @@ class Agent:
         line, self._unread = self._unread.split(b"\n", 1)
         return json.loads(line)
 
-    def interrupt(self) -> None:
-        """Ask torchrun to end the run, as Ctrl-C would."""
-        with contextlib.suppress(BrokenPipeError):
-            self._send(None)
-
     def kill(self) -> None:
         """End the process at once; its ranks end with it."""
         self._process.kill()
@@ -104,10 +100,6 @@ class Agent:
             self.kill()
         self._process.stdout.close()
         self._log.close()
-
-    def _send(self, message: dict[str, Any] | None) -> None:
-        self._process.stdin.write(json.dumps(message).encode() + b"\n")
-        self._process.stdin.flush()
 
 
 _kept: Agent | None = None
@@ -146,11 +138,5 @@ def python_path() -> str:
 def what_it_read() -> tuple:
     """Identify what an agent reads only at its start: when this changes, a new agent is needed."""
     sources = [*PACKAGE.glob("worker/*.py"), *PACKAGE.glob("launcher/*.py"), PACKAGE / "meter.py"]
-    times = tuple(_modified(path) for path in sources)
+    times = tuple(path.lstat().st_mtime_ns for path in sources)
     return os.getpid(), os.environ.get("PYTHONPATH"), times
-
-
-def _modified(path: Path) -> int:
-    with contextlib.suppress(FileNotFoundError):
-        return path.stat().st_mtime_ns
-    return 0

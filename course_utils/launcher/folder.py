@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import functools
+import glob
 import os
 import re
 import shutil
@@ -10,7 +11,6 @@ import socket
 import tempfile
 import time
 import weakref
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -54,22 +54,17 @@ class RunFolder:
         self._remove.detach()
         with contextlib.suppress(FileNotFoundError):  # it was removed while the run lived
             (self.path / "failed").touch()
-        for marker in sorted(_failures(*paths.runs().iterdir()), key=_age)[:-KEPT_FAILURES]:
+        runs = paths.runs()
+        failures = [runs / found for found in glob.glob("*/*/failed", root_dir=runs)]
+        for marker in sorted(failures, key=_age)[:-KEPT_FAILURES]:
             shutil.rmtree(marker.parent, ignore_errors=True)
             with contextlib.suppress(OSError):  # it holds other runs
                 marker.parent.parent.rmdir()
 
 
-def _failures(*sessions: Path) -> Iterator[Path]:
-    """The markers of the failed runs that these sessions keep."""
-    for session in sessions:
-        with contextlib.suppress(FileNotFoundError):  # its process has just removed it
-            yield from session.glob("*/failed")
-
-
 def _remove(session: Path, owner: int | None = None) -> None:
     """Remove a session's folder, unless it keeps a failed run or a fork of its owner asks."""
-    if owner in (None, os.getpid()) and not any(_failures(session)):
+    if owner in (None, os.getpid()) and not glob.glob("*/failed", root_dir=session):
         shutil.rmtree(session, ignore_errors=True)
 
 

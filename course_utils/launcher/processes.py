@@ -12,10 +12,20 @@ from course_utils.worker.guards import OVER
 CLOCK = 2.0  # seconds that two readings of a start time may differ, if the clock is set in between
 
 
+def begun(run_dir: Path) -> dict[int, tuple[int, float]]:
+    """The pid and start time of each rank of this machine that has begun, by index."""
+    written = {}
+    for path in run_dir.glob("rank_*/pid"):
+        with contextlib.suppress(ValueError):  # created, but not yet written
+            pid, _, started = path.read_text().split()
+            written[int(path.parent.name.removeprefix("rank_"))] = int(pid), float(started)
+    return written
+
+
 def rank_processes(run_dir: Path) -> dict[int, psutil.Process]:
     """The living rank processes of this machine, by index."""
     living = {}
-    for index, (pid, started) in _noted(run_dir).items():
+    for index, (pid, started) in begun(run_dir).items():
         with contextlib.suppress(psutil.NoSuchProcess):
             process = psutil.Process(pid)
             if _same(process, started) and process.status() != psutil.STATUS_ZOMBIE:
@@ -23,16 +33,11 @@ def rank_processes(run_dir: Path) -> dict[int, psutil.Process]:
     return living
 
 
-def has_begun(run_dir: Path) -> set[int]:
-    """The ranks of this machine that have started, by index."""
-    return set(_noted(run_dir))
-
-
 def kill_ranks(run_dir: Path) -> None:
     """Kill every rank and the processes it started; a rank that begins later ends itself."""
     with contextlib.suppress(FileNotFoundError):
         (run_dir / OVER).touch()
-    for pid, started in _noted(run_dir).values():
+    for pid, started in begun(run_dir).values():
         # Each rank leads a process group (worker/guards.py), which may outlive the rank. As long as
         # the group exists, the kernel gives its number to no other process, so it is safe to kill.
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -57,16 +62,6 @@ def dump_stacks(run_dir: Path) -> None:
     for process in rank_processes(run_dir).values():
         with contextlib.suppress(psutil.Error):
             process.send_signal(signal.SIGUSR1)
-
-
-def _noted(run_dir: Path) -> dict[int, tuple[int, float]]:
-    """The pid and start time that each rank wrote down, by index."""
-    noted = {}
-    for path in run_dir.glob("rank_*/pid"):
-        with contextlib.suppress(ValueError):  # created, but not yet written
-            pid, _, started = path.read_text().split()
-            noted[int(path.parent.name.removeprefix("rank_"))] = int(pid), float(started)
-    return noted
 
 
 def _same(process: psutil.Process, started: float) -> bool:

@@ -82,7 +82,7 @@ def _execute(run: Run, request: dict[str, Any], options: Options, screen: Screen
     agent = client.kept_agent(options.warm)
     try:
         agent.wait_until_ready()
-        agent.run(request)
+        agent.send(request)
         outcome = _watch(run, agent, screen, options)
     except BaseException as error:  # an interrupt too: the ranks must not outlive it
         _give_up(run, agent, screen)
@@ -127,7 +127,7 @@ def _stop(run: Run, agent: client.Agent) -> dict[str, Any] | None:
     """End a run from outside; if the agent cannot end it, end the agent too."""
     outcome = None
     try:
-        agent.interrupt()
+        agent.send(None)
         outcome = agent.wait(GRACE)
         if outcome is None:
             processes.kill_ranks(run.dir)

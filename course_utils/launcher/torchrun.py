@@ -11,12 +11,14 @@ from torch.distributed.elastic.multiprocessing import SignalException, api
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.multiprocessing import ProcessContext, ProcessExitedException
 
-from course_utils.launcher import rendezvous
+from course_utils.launcher import rendezvous  # noqa: F401 (makes itself known to torchrun)
 
 GRACE = 1  # seconds
 exitcodes: dict[int, int] = {}  # of the ranks of the current run that ended by themselves
 ended_by_torchrun = False  # whether torchrun has begun to end the remaining ranks
-rendezvous.register()
+# Torchrun would log a traceback of each rank's end. To format it, torch imports its compiler, which
+# takes a second while the student waits. The verdict says more.
+logging.getLogger(api.__name__).setLevel(logging.CRITICAL)
 
 
 def run(arguments: list[str], stop: threading.Event) -> dict[str, Any]:
@@ -33,6 +35,7 @@ def run(arguments: list[str], stop: threading.Event) -> dict[str, Any]:
     global ended_by_torchrun
     exitcodes.clear()
     ended_by_torchrun = False
+    stopped = None
     # Torchrun's own handler. Torchrun sets it only when it starts ranks; a stop may come earlier.
     between_runs = signal.signal(signal.SIGTERM, api._terminate_process_handler)
     try:
@@ -40,12 +43,12 @@ def run(arguments: list[str], stop: threading.Event) -> dict[str, Any]:
             signal.raise_signal(signal.SIGTERM)
         torch.distributed.run.main(arguments)
     except ChildFailedError:
-        return {"exitcodes": exitcodes, "stopped": None}
+        pass  # the exit codes say it
     except SignalException as error:
-        return {"exitcodes": exitcodes, "stopped": signal.Signals(error.sigval).name}
+        stopped = signal.Signals(error.sigval).name
     finally:
         signal.signal(signal.SIGTERM, between_runs)
-    return {"exitcodes": exitcodes, "stopped": None}
+    return {"exitcodes": exitcodes, "stopped": stopped}
 
 
 # Torchrun reports the rank whose end it noticed first, but not always the others. The functions
@@ -95,18 +98,12 @@ def watch_started_ranks() -> None:
     api.SubprocessContext._close = noting
 
 
-def hold_sigterm_while_ranks_start() -> None:
-    """Hold SIGTERM back while ranks are being started.
+def holding_sigterm(start: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Wrap `start`, which starts ranks: a SIGTERM that arrives during it is raised after it.
 
     An exception halfway would orphan the ranks that already run, because torchrun ends ranks only
     once all have started. Also, a request that breaks off would kill the forkserver.
     """
-    for context in (api.MultiprocessContext, api.SubprocessContext):
-        context._start = holding_sigterm(context._start)
-
-
-def holding_sigterm(start: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Wrap `start` so that a SIGTERM that arrives during it is raised after it."""
 
     def starting(self: Any) -> None:
         came: list[int] = []
@@ -121,20 +118,7 @@ def holding_sigterm(start: Callable[[Any], None]) -> Callable[[Any], None]:
     return starting
 
 
-def log_without_tracebacks() -> None:
-    """Keep torchrun's own traceback of a rank's end out of the agent's log.
-
-    To format it, torch imports its compiler, which takes a second while the student waits.
-    """
-
-    def drop_traceback(record: logging.LogRecord) -> bool:
-        record.exc_info = None
-        return True
-
-    logging.getLogger(api.__name__).addFilter(drop_traceback)
-
-
 watch_forked_ranks()
 watch_started_ranks()
-hold_sigterm_while_ranks_start()
-log_without_tracebacks()
+for context in (api.MultiprocessContext, api.SubprocessContext):
+    context._start = holding_sigterm(context._start)

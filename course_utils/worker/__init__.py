@@ -152,6 +152,6 @@ def _emit(kind: str, data: dict[str, Any]) -> None:
         text = "  ".join(f"{name}={value}" for name, value in data.items())
         print(f"{kind} rank {rank()}: {text}", flush=True)
         return
-    line = json.dumps({"kind": kind, "at": time.monotonic_ns(), **{"data": data}})
+    line = json.dumps({"kind": kind, "at": time.monotonic_ns(), "data": data})
     with open(os.path.join(folder, f"rank_{os.environ['LOCAL_RANK']}", "events.jsonl"), "a") as log:
         log.write(line + "\n")

@@ -77,13 +77,12 @@ def lead_process_group() -> None:
         os.setpgid(0, 0)
 
 
-def die_with_parent(parent: int | None = None) -> None:
+def die_with_parent(parent: int) -> None:
     """End this process when its parent is gone, even if the parent was killed.
 
     Args:
-        parent: the parent's pid, which may be gone already; None for the present parent.
+        parent: the parent's pid, which may be gone already.
     """
-    parent = parent or os.getppid()
     if sys.platform == "linux":
         # The kernel sends this signal, so it comes even if the parent had no time to clean up.
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
