@@ -145,6 +145,7 @@ class Moved:
 def meter() -> Iterator[Moved]:
     """Count what this rank moves inside the block.
 
+    Count in one thread at a time: in several, PyTorch's dispatch modes crash now and then.
     `wire` counts everything that passes the sockets. So put a barrier before the block, one at its
     end if another rank may run ahead, and one after it if another rank may close its sockets.
 

@@ -25,11 +25,17 @@ class Error:
     text: str  # its type and message
     message: str
     place: Place | None  # the innermost line of the student's code in its traceback
+    behind: tuple[str, ...]  # the messages of the exceptions from which it was raised
 
     @property
     def kind(self) -> str:
         """Its text, without the parts that differ from rank to rank."""
         return re.sub(r"\brank \d+(: *[\d ]+)?", "rank", self.text)
+
+    @property
+    def is_consequence(self) -> bool:
+        """Whether it says, or was raised because, another rank is gone."""
+        return any(map(CONSEQUENCE.search, (self.text, *self.behind)))
 
 
 class Witness:
@@ -121,7 +127,7 @@ class Evidence:
     def raised(self) -> list[Witness]:
         """The ranks with an exception that is not only the consequence of another rank's end."""
         failed = [rank for rank in self.ranks if rank.error]
-        return [rank for rank in failed if not CONSEQUENCE.search(rank.error.text)]
+        return [rank for rank in failed if not rank.error.is_consequence]
 
     @cached_property
     def ended_badly(self) -> list[Witness]:
@@ -175,7 +181,8 @@ def _error(event: dict[str, Any]) -> Error:
     places = [Place(file, line) for file, line in frames + quoted if is_students(file)]
     if quoted:
         text = text.partition("\n")[0] + " " + text.strip().rpartition("\n")[2]
-    return Error(event["at"], text, message, places[-1] if places else None)
+    behind = tuple(event["behind"])
+    return Error(event["at"], text, message, places[-1] if places else None, behind)
 
 
 def _innermost(dump: str) -> Place | None:

@@ -155,7 +155,7 @@ def not_ours(stack: list[traceback.FrameSummary]) -> list[traceback.FrameSummary
 
 
 def description(error: BaseException) -> dict[str, Any]:
-    """`error` as the verdict needs it: type, message, and the frames of its traceback."""
+    """`error` as the verdict needs it: type, message, frames, and what lies behind it."""
     frames = [
         {"file": frame.filename, "line": frame.lineno, "function": frame.name}
         for frame in not_ours(traceback.extract_tb(error.__traceback__))
@@ -163,7 +163,10 @@ def description(error: BaseException) -> dict[str, Any]:
     if isinstance(error, SyntaxError) and error.filename:
         frames.append({"file": error.filename, "line": error.lineno, "function": "<module>"})
     message = "\n".join([str(error), *getattr(error, "__notes__", [])])  # as Python prints it
-    return {"type": type(error).__name__, "message": message, "frames": frames}
+    name, behind = type(error).__name__, []
+    while error := error.__cause__ or error.__context__:  # a lost connection under another name
+        behind.append(str(error))
+    return {"type": name, "message": message, "frames": frames, "behind": behind}
 
 
 def finish_as_an_interpreter_does() -> None:
