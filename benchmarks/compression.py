@@ -22,7 +22,7 @@ def run() -> dict:
     found = {"loopback": gathered(rows)}
     reason = links.why_not()
     for mbit in () if reason else MBIT:
-        linked = links.run_path(path, ROUNDS, hosts=RANKS, mbit=mbit, timeout=PATIENCE)
+        linked = links.run(path, ROUNDS, hosts=RANKS, mbit=mbit, timeout=PATIENCE)
         found[f"{mbit} Mbit/s"] = gathered(linked.ranks[0].reports)
     sent = {row["method"]: row["sent"] for row in rows if "sent" in row}
     return {"sent": sent, "seconds": found, "cores": os.cpu_count(), "no links": reason}

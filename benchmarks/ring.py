@@ -29,9 +29,7 @@ def run() -> dict:
         found[f"loopback, {ranks} ranks"] = gathered(done.ranks[0].reports)
     reason = links.why_not()
     for ranks in () if reason else RANKS:
-        done = links.run_path(
-            path, sizes, ROUNDS["links"], hosts=ranks, mbit=MBIT, timeout=PATIENCE
-        )
+        done = links.run(path, sizes, ROUNDS["links"], hosts=ranks, mbit=MBIT, timeout=PATIENCE)
         found[f"links, {ranks} ranks"] = gathered(done.ranks[0].reports)
     return {"seconds": found, "cores": os.cpu_count(), "no links": reason}
 

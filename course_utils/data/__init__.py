@@ -91,53 +91,46 @@ def digits() -> Digits:
     scikit-learn. They were shuffled once, and the last 360 are the test part.
     """
     with np.load(DIGITS) as arrays:
-        images = {part: torch.from_numpy(arrays[f"{part}_images"]) for part in ("train", "test")}
-        labels = {part: torch.from_numpy(arrays[f"{part}_labels"]) for part in ("train", "test")}
+        found = {name: torch.from_numpy(array) for name, array in arrays.items()}
     return Digits(
-        train_images=images["train"].float() / 16,  # a pixel counts 0 to 16 dots
-        train_labels=labels["train"].long(),
-        test_images=images["test"].float() / 16,
-        test_labels=labels["test"].long(),
+        train_images=found["train_images"].float() / 16,  # a pixel counts 0 to 16 dots
+        train_labels=found["train_labels"].long(),
+        test_images=found["test_images"].float() / 16,
+        test_labels=found["test_labels"].long(),
     )
 
 
+@dataclass(eq=False, repr=False)
 class Images(Dataset):
     """Labelled images: item i is (float32 image (C, S, S) from 0 to 1, int label).
 
-    Args:
+    Attributes:
         pixels: (N, c, H, W), uint8 or float32; c is 1 or 3.
-        labels: (N,) integers.
+        labels: (N,) int64.
         white: the value of `pixels` that becomes 1.
         classes: the name of each label.
         size: S; the images are resized bilinearly (smoothed before they are made smaller).
         channels: C; grey is repeated to get three, and three are averaged by weight to get grey.
     """
 
-    def __init__(
-        self,
-        pixels: Tensor,
-        labels: Tensor,
-        white: float,
-        classes: list[str],
-        size: int,
-        channels: int,
-    ) -> None:
-        self._pixels, self._white = pixels, white
-        self._size, self._channels = size, channels
-        self.labels = labels.long()
-        self.classes = classes
+    pixels: Tensor
+    labels: Tensor
+    white: float
+    classes: list[str]
+    size: int
+    channels: int
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
-        image = self._pixels[index].float() / self._white  # (c, H, W)
-        if image.shape[0] > self._channels:
+        image = self.pixels[index].float() / self.white  # (c, H, W)
+        if image.shape[0] > self.channels:
             image = (image * torch.tensor(GREY).view(3, 1, 1)).sum(0, keepdim=True)
-        if image.shape[1:] != (self._size, self._size):
-            square = (self._size, self._size)
+        square = (self.size, self.size)
+        if image.shape[1:] != square:
             image = interpolate(image[None], square, mode="bilinear", antialias=True)[0]
-        return image.expand(self._channels, -1, -1).contiguous(), int(self.labels[index])
+        return image.expand(self.channels, -1, -1).contiguous(), int(self.labels[index])
 
 
 def images(
@@ -171,18 +164,18 @@ def images(
             "more, and 1 or 3 channels"
         )
     if name == "digits":
-        own, names = digits(), [str(digit) for digit in range(10)]
-        parts = [(own.train_images, own.train_labels), (own.test_images, own.test_labels)]
-        train, test = (
-            Images(pixels[:, None], labels, 1.0, names, size, channels) for pixels, labels in parts
-        )
-        return train, test
-    folder = Path(root) if root is not None else paths.data()
-    train, test = (
-        Images(*_pixels_and_labels(loaded), 255.0, _class_names(loaded), size, channels)
-        for loaded in downloads.load(name, folder, download)
-    )
-    return train, test
+        own = digits()
+        train = own.train_images[:, None], own.train_labels
+        test = own.test_images[:, None], own.test_labels
+        classes = [str(digit) for digit in range(10)]
+        white = 1.0
+    else:
+        loaded = downloads.load(name, Path(root or paths.data()), download)
+        train, test = map(_pixels_and_labels, loaded)
+        classes = [label.partition(" - ")[0] for label in loaded[0].classes]  # MNIST: "0 - zero"
+        white = 255.0
+    shared = white, classes, size, channels
+    return Images(*train, *shared), Images(*test, *shared)
 
 
 def _pixels_and_labels(loaded: Any) -> tuple[Tensor, Tensor]:
@@ -191,7 +184,3 @@ def _pixels_and_labels(loaded: Any) -> tuple[Tensor, Tensor]:
     # MNIST: (N, H, W); CIFAR-10: (N, H, W, 3)
     pixels = pixels[:, None] if pixels.dim() == 3 else pixels.permute(0, 3, 1, 2)
     return pixels, torch.as_tensor(loaded.targets)
-
-
-def _class_names(loaded: Any) -> list[str]:
-    return [name.partition(" - ")[0] for name in loaded.classes]  # MNIST says "0 - zero"

@@ -2,8 +2,7 @@
 
 import shutil
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +39,11 @@ def load(name: str, folder: Path, download: bool) -> list[Any]:
             f"{kind.__name__} in {folder} is missing or damaged: "
             f'call images("{name}") without download=False to fetch it, {remedy}'
         )
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(PATIENCE)  # torchvision sets none, and would wait forever
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / f".{name}.lock"), _no_silent_server():
+        with FileLock(folder / f".{name}.lock"):
             with suppress(Exception):  # another process fetched it while we waited
                 return _read(kind, folder)
             return _fetch(kind, folder)
@@ -52,6 +53,8 @@ def load(name: str, folder: Path, download: bool) -> list[Any]:
             f"{kind.__name__} was not downloaded to {folder} ({reason}): "
             f"check the internet connection and try again, {remedy}"
         ) from None
+    finally:
+        socket.setdefaulttimeout(before)
 
 
 def _read(kind: Any, folder: Path) -> list[Any]:
@@ -72,14 +75,3 @@ def _fetch(kind: Any, folder: Path) -> list[Any]:
         return parts
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-
-
-@contextmanager
-def _no_silent_server() -> Iterator[None]:
-    """Give up on a server that sends nothing: torchvision would wait forever."""
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(PATIENCE)
-    try:
-        yield
-    finally:
-        socket.setdefaulttimeout(before)

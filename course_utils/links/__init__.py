@@ -9,7 +9,6 @@ that with its first process, which ends as soon as its caller does.
 import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -26,7 +25,6 @@ from course_utils.notebook.files import script_path
 from course_utils.runs import Rank, Run
 
 MAX_HOSTS = 16  # more would measure this machine's cores
-GRACE = 10.0  # seconds that the hosts have to end when their run is over
 PACKET = 1514  # bytes on the cable, of which 1448 are data
 POLL = 0.1  # seconds between two looks at what rank 0 reports
 BRIDGE = "ip link add name bridge type bridge && ip link set bridge up"
@@ -68,7 +66,7 @@ def why_not() -> str:
     """Why no hosts can be made on this machine, in one sentence; '' if they can."""
     if sys.platform != "linux":
         return "network namespaces need Linux"
-    missing = [name for name in ("unshare", "ip", "tc") if not shutil.which(name)]
+    missing = [name for name in ("unshare", "nsenter", "ip", "tc") if not shutil.which(name)]
     if missing:
         return f"{' and '.join(missing)} not found: install iproute2 and util-linux"
     commands = [*namespaces(), "sh", "-c", f"{BRIDGE} && {link('port', 100)}"]
@@ -90,31 +88,21 @@ def namespaces() -> list[str]:
     return ["unshare", *user, "--net", "--pid", "--fork", "--mount-proc", "--kill-child"]
 
 
-def run(script: str, *arguments: Any, **options: Any) -> Run:
-    """Run a worker file under torchrun on several hosts.
-
-    Args:
-        script: a file of `workers/`; if it is missing, it is written from the notebooks.
-        *arguments: passed to the script.
-        **options: of `run_path`.
-    """
-    return run_path(script_path(script), *arguments, **options)
-
-
-def run_path(
-    path: Path,
+def run(
+    script: str | Path,
     *arguments: Any,
     hosts: int = 4,
     nproc: int = 1,
     mbit: float = 100,
     timeout: float = 120,
-    told: Callable[[dict[str, Any]], object] | None = None,
+    told: Callable[[dict[str, Any]], object] = lambda report: None,
 ) -> Run:
-    """Run a script from any folder; it can import the files of `workers/`.
+    """Run a script under torchrun on several hosts; it can import the files of `workers/`.
 
     Args:
-        path: the script.
-        *arguments: passed to it.
+        script: the name of a file of `workers/`, which is written from the notebooks if it is
+            missing, or a Path anywhere.
+        *arguments: passed to the script.
         hosts: number of hosts.
         nproc: number of ranks on each of them.
         mbit: the rate of each link in each direction, in Mbit/s.
@@ -125,8 +113,8 @@ def run_path(
         InputError: a number is out of range, or this machine permits no namespaces.
         LaunchError: a rank failed, or the run took longer than `timeout`.
     """
-    check(hosts, mbit)
-    Options(nproc=nproc)
+    path = script if isinstance(script, Path) else script_path(script)
+    check(hosts, nproc, mbit)
     folder = RunFolder(f"links-{path.stem}")
     words = ["torchrun", *meeting(hosts, nproc), f"workers/{path.name}", *arguments]
     command = " ".join(map(str, words))
@@ -135,7 +123,7 @@ def run_path(
     orders = list(map(str, [path, folder.path, hosts, nproc, mbit, *arguments]))
     start = time.monotonic()
     with log.open("w") as output, building(orders, output) as process:
-        if not ended(process, timeout, done.ranks[0], told or (lambda report: None)):
+        if not ended(process, timeout, done.ranks[0], told):
             done.verdict = Verdict("hung", f"the hosts were stopped after {timeout:g} s")
     done.seconds = time.monotonic() - start
     if done.verdict is None and process.returncode:
@@ -146,16 +134,13 @@ def run_path(
     return done
 
 
-def check(hosts: int = 1, mbit: float = 1) -> None:
-    """Check the arguments of a run before anything starts.
-
-    Raises:
-        InputError: a number is out of range, or this machine permits no namespaces.
-    """
+def check(hosts: int, nproc: int, mbit: float) -> None:
+    """Refuse numbers that are out of range, and a machine that permits no namespaces."""
     if not (isinstance(hosts, int) and 1 <= hosts <= MAX_HOSTS):
         raise InputError(f"the number of hosts must be from 1 to {MAX_HOSTS}, not {hosts!r}")
     if not mbit > 0:
         raise InputError(f"a link's rate must be above 0 Mbit/s, not {mbit!r}")
+    Options(nproc=nproc)  # checks it
     if reason := why_not():
         raise InputError(f"cannot make hosts here: {reason}")
 
@@ -178,11 +163,7 @@ def building(words: list[str], output: Any) -> Any:
         yield process
     finally:
         process.stdin.close()  # pid 1 of the namespace ends, and the kernel ends all others
-        try:
-            process.wait(GRACE)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        process.wait()
 
 
 def environ() -> dict[str, str]:
@@ -210,7 +191,7 @@ def ended(
 
 def why_it_failed(done: Run, log: Path) -> str:
     """The last line of the rank that failed first, or of the hosts' own log."""
-    ends = [(rank.last("end") or {"how": "killed", "at": sys.maxsize}, rank) for rank in done.ranks]
+    ends = [(rank.last("end") or {"how": "killed"}, rank) for rank in done.ranks]
     failed = [(end["at"], rank.number, rank) for end, rank in ends if end["how"] == "raised"]
     if failed:
         _, number, rank = min(failed)

@@ -30,24 +30,17 @@ def main(script: str, folder: str, hosts: str, nproc: str, mbit: str, *arguments
     shell(BRIDGE)
     running = set()
     for index in range(int(hosts)):
-        entered, enter = os.pipe(), os.pipe()
         pid = os.fork()
         if pid == 0:
             try:
-                new_network()
-                os.write(entered[1], b"!")
-                os.read(enter[0], 1)  # the link is there
+                join_network(index, mbit)
                 words = meeting(int(hosts), int(nproc))
                 ranks = range(index * int(nproc), (index + 1) * int(nproc))
-                host(index, ranks, words, mbit, script, Path(folder), list(arguments))
+                host(index, ranks, words, Path(script), Path(folder), list(arguments))
             except BaseException as error:
                 print(f"host {index}: {type(error).__name__}: {error}", flush=True)
                 os._exit(1)
             os._exit(0)
-        os.close(entered[1])
-        os.read(entered[0], 1)  # empty if the host has failed: then the next line fails too
-        shell(link(f"port{index}", mbit, f"netns {pid}"))
-        os.write(enter[1], b"!")
         running.add(pid)
     while running:
         pid, status = os.wait()  # orphans too: this process is their pid 1
@@ -63,50 +56,43 @@ def end_with_caller() -> None:
     os._exit(1)
 
 
-def new_network() -> None:
-    """Leave the network of the process this one was forked from."""
+def join_network(index: int, mbit: str) -> None:
+    """Leave the network of the process this one was forked from, but for a link to its bridge."""
+    guards.die_with_parent(1)
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNET):
         raise OSError(ctypes.get_errno(), "cannot make a network namespace")
-
-
-def host(
-    index: int,
-    ranks: range,
-    words: list[str],
-    mbit: str,
-    script: str,
-    folder: Path,
-    arguments: list[str],
-) -> None:
-    """Set up one host's network and run torchrun there."""
-    guards.die_with_parent(1)
-    mine = address(index)
-    shell(f"ip link set lo up && ip address add {mine}/24 dev card && ip link set card up")
-    shell(limit("card", mbit))
+    joined = link(f"port{index}", mbit, f"netns {os.getpid()}")
+    shell(f"nsenter --net=/proc/1/ns/net sh -c '{joined}'")  # the bridge's end is made over there
+    shell(f"ip address add {address(index)}/24 dev card && ip link set card up")
+    shell(f"ip link set lo up && {limit('card', mbit)}")
     # A send returns when its bytes lie in this buffer. In a large one, the messages that a rank
     # sends one after another would share the link, and all of them would arrive late.
     room = max(65_536, int(0.004 / 8 * 1e6 * float(mbit)))
     with contextlib.suppress(OSError):  # some containers forbid it
         Path("/proc/sys/net/ipv4/tcp_wmem").write_text(f"4096 16384 {room}")
+
+
+def host(
+    index: int, ranks: range, words: list[str], script: Path, folder: Path, arguments: list[str]
+) -> None:
+    """Run torchrun for the `ranks` of one host."""
     own = folder / f"host_{index}"
     own.mkdir()
     for local, rank in enumerate(ranks):
         (folder / f"rank_{rank}").mkdir()
         (own / f"rank_{local}").symlink_to(folder / f"rank_{rank}")
     # On the CPU: the hosts would all take the machine's first GPUs.
-    own_environ = {"COURSE_DEVICE": "cpu", "GLOO_SOCKET_IFNAME": "card", "OMP_NUM_THREADS": "1"}
-    environ = os.environ | own_environ
-    os.environ.update(environ)
-    orders = script_orders(Path(script), arguments, own)
-    orders |= {"parent": os.getpid(), "environ": environ}
+    os.environ.update(COURSE_DEVICE="cpu", GLOO_SOCKET_IFNAME="card", OMP_NUM_THREADS="1")
+    orders = script_orders(script, arguments, own)
+    orders |= {"parent": os.getpid(), "environ": dict(os.environ)}
     import torch.distributed.run
 
     torch.distributed.run.main(
         [
             *words,
             *("--rdzv-conf", f"is_host={int(index == 0)}"),  # its name does not lead to its card
-            *("--local-addr", mine, "--monitor-interval", "0.05"),
+            *("--local-addr", address(index), "--monitor-interval", "0.05"),
             *("--log-dir", str(own / "torchrun"), "--run-path", "--start-method", "fork"),
             BOOTSTRAP,
             base64.b64encode(json.dumps(orders).encode()).decode(),

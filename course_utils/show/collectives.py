@@ -29,7 +29,6 @@ def collective(run: Run, *, title: str) -> None:
     Args:
         run: its ranks called `report(collective=NAME, before=[...], after=[...])`, lists of
             numbers, `[]` for nothing. The numbers before should differ from rank to rank.
-        title: what the picture shows.
 
     Raises:
         ValueError: no rank reported a collective.
@@ -59,7 +58,7 @@ def collective(run: Run, *, title: str) -> None:
 
 def _widest(held: Held) -> int:
     """The length of the longest list that a rank holds."""
-    return max((len(numbers) for numbers in held.values()), default=0)
+    return max(map(len, held.values()))
 
 
 def _draw(axes: Axes, name: str, ranks: int, before: Held, after: Held) -> None:
@@ -69,10 +68,10 @@ def _draw(axes: Axes, name: str, ranks: int, before: Held, after: Held) -> None:
     axes.set_ylim(ranks, -0.75)
     for rank in range(ranks):
         axes.text(0, rank + 0.5, f"rank {rank}", va="center", color=palette.colour(rank))
-        for left, held in ((NAMES, before), (arrow + ARROW, after)):
-            _boxes(axes, left, rank, held.get(rank, ()), owner, ranks)
-    for left, when in ((NAMES, "before"), (arrow + ARROW, "after")):
+    for left, held, when in ((NAMES, before, "before"), (arrow + ARROW, after, "after")):
         axes.text(left, -0.3, when, va="center", color=style.GREY)
+        for rank in range(ranks):
+            _boxes(axes, left, rank, held.get(rank, ()), owner, ranks)
     head, tail = (arrow + ARROW - 0.3, ranks / 2), (arrow + 0.1, ranks / 2)
     axes.annotate("", head, tail, arrowprops={"arrowstyle": "-|>", "color": style.GREY})
     style.centred(axes, arrow + ARROW / 2, ranks / 2 - 0.12, name, va="bottom")
@@ -108,7 +107,6 @@ def steps(run: Run, *, title: str) -> None:
             begins. C is a chunk or a list of them; `to=R` draws an arrow to rank R. Each rank
             reports once more at the end, with `sends=None`. `holds` has a number for each chunk.
             Rank r starts with 10^r, so the digits of a sum say whose values are in it.
-        title: what the picture shows.
 
     Raises:
         ValueError: no rank reported a step.

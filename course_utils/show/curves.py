@@ -1,6 +1,5 @@
-"""Curves over steps and sizes, and counts of numbers."""
+"""Curves over steps and sizes."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -20,9 +19,7 @@ def series(curves: Mapping[str, Curve], *, title: str, x: str, y: str) -> None:
 
     Args:
         curves: label to values, or to a pair (positions, values).
-        title: what the picture shows.
-        x: the horizontal axis's name, with its unit.
-        y: the vertical axis's name, with its unit.
+        x, y: the names of the axes, with their units.
     """
     axes = style.axes(3.2, title, x, y)
     for number, (label, curve) in enumerate(curves.items()):
@@ -34,34 +31,11 @@ def series(curves: Mapping[str, Curve], *, title: str, x: str, y: str) -> None:
     plt.show()
 
 
-def histogram(groups: Mapping[str, Sequence[int]], *, title: str, x: str, y: str) -> None:
-    """Draw how often each whole number occurs, with the groups stacked.
-
-    Args:
-        groups: label to whole numbers.
-        title: what the picture shows.
-        x: the numbers' name, with their unit.
-        y: what is counted.
-    """
-    axes = style.axes(3.0, title, x, y)
-    below: Counter[int] = Counter()
-    for number, (label, values) in enumerate(groups.items()):
-        counts = Counter(values)
-        bottom = [below[value] for value in counts]
-        colour = palette.colour(number)
-        axes.bar(counts.keys(), counts.values(), bottom=bottom, color=colour, label=label)
-        below.update(counts)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.legend(frameon=False)
-    plt.show()
-
-
 def costs(curves: Mapping[str, Points], *, title: str) -> None:
     """Draw seconds over bytes, predictions as lines and measurements as dots; below, the ratio.
 
     Args:
         curves: label to (sizes in bytes, seconds measured, seconds predicted).
-        title: what the picture shows.
     """
     above, below = style.panels(2, 1, 4.6, title, sharex=True, height_ratios=(3, 1.4))
     for number, (label, (sizes, measured, predicted)) in enumerate(curves.items()):

@@ -1,10 +1,8 @@
 """Grids: small images with words, and products of matrices cut over ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -12,33 +10,24 @@ from matplotlib.axes import Axes
 from course_utils import palette
 from course_utils.show import style
 
-if TYPE_CHECKING:  # torch takes two seconds to import, and not every notebook needs it
-    from torch import Tensor
-
 UNIT = 0.13  # inches per row or column of a matrix
 SIGN = 3.0  # the room for an operator, in columns
+COLUMNS = 10  # of images
 WHOLE = "#DDDDDD"  # of a matrix that every rank has
 
 
 def pictures(
-    images: Sequence[Tensor],
-    words: Sequence[str],
-    *,
-    title: str,
-    wrong: Sequence[bool] = (),
-    columns: int = 10,
+    images: Sequence[Any], words: Sequence[str], *, title: str, wrong: Sequence[bool] = ()
 ) -> None:
-    """Draw images side by side.
+    """Draw images in rows of ten.
 
     Args:
-        images: (C, H, W) from 0 to 1, with C = 1 or 3.
+        images: tensors (C, H, W) from 0 to 1, with C = 1 or 3.
         words: what stands under each image.
-        title: what the picture shows.
         wrong: whose words are in red.
-        columns: how many images in a row.
     """
-    rows = -(-len(images) // columns)
-    every = style.panels(rows, columns, 0.4 + 1.05 * rows, title, bare=True)
+    rows = -(-len(images) // COLUMNS)
+    every = style.panels(rows, COLUMNS, 0.4 + 1.05 * rows, title, bare=True)
     for number, (axes, image) in enumerate(zip(every, images, strict=False)):
         axes.imshow(image.permute(1, 2, 0).squeeze(-1), cmap="gray", vmin=0, vmax=1)
         red = number < len(wrong) and wrong[number]
@@ -71,7 +60,6 @@ def matrices(lines: Sequence[Sequence[Matrix | str]], *, ranks: int, title: str)
     Args:
         lines: for example `[[Matrix("x", 2, 8), "@", Matrix("W", 8, 12, "columns"), "=", ...]]`.
         ranks: the number of parts of a matrix that is cut.
-        title: what the picture shows.
 
     Raises:
         ValueError: the ranks do not divide the size that is cut.

@@ -1,6 +1,7 @@
-"""What the ranks did, over time."""
+"""What the ranks did over time: blocks of a script, messages, the actions of a pipeline."""
 
-import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -11,92 +12,133 @@ from course_utils.runs import Run
 from course_utils.show import style
 
 MESSAGE = "message"
-Mark = dict[str, Any]  # what `Run.timeline` returns: rank, name, start and end
+SHADES = {"F": 0.35, "B": 0.95, "W": 0.6}  # of the rank's colour
+KINDS = {"F": "forward", "B": "backward", "W": "gradients of the weights"}
+
+Block = tuple[str, float, float]  # what was marked; its start and its end in seconds
+Spans = Sequence[tuple[int, Any, float, float]]  # rank, action as F3 or F3.1, start, end
 
 
-def timeline(run: Run, *, title: str, start: float = 0.0, end: float | None = None) -> None:
-    """Draw a lane for each rank with the blocks its script put between `mark(...)`.
-
-    Args:
-        run: a run whose ranks marked something.
-        title: what the picture shows.
-        start: where the picture begins, in seconds after the first mark.
-        end: where it ends; None for the last mark.
-    """
-    last = math.inf if end is None else end
-    marks = [mark for mark in run.timeline() if mark["end"] >= start and mark["start"] <= last]
+def timeline(run: Run, *, title: str) -> None:
+    """Draw a lane for each rank with the blocks its script put between `mark(...)`."""
+    marks = run.timeline()
     names = list(dict.fromkeys(mark["name"] for mark in marks))
     ranks = sorted({mark["rank"] for mark in marks})
-    axes = _lanes(0.7 + 0.7 * max(1, len(ranks)), title, names)
+    axes = _milliseconds(0.7 + 0.7 * max(1, len(ranks)), title, names)
     for mark in marks:
-        place = (mark["rank"] - 0.35, 0.7)
-        _block(axes, mark, start, place, facecolors=palette.colour(names.index(mark["name"])))
+        start, length = 1e3 * mark["start"], 1e3 * (mark["end"] - mark["start"])
+        colour = palette.colour(names.index(mark["name"]))
+        axes.broken_barh([(start, length)], (mark["rank"] - 0.35, 0.7), facecolors=colour)
     style.rank_ticks(axes, ranks)
-    axes.set_xlim(0, None if end is None else 1e3 * (end - start))
+    axes.set_xlim(left=0)
     plt.show()
 
 
-def overlap(run: Run, *, title: str, rank: int = 0) -> None:
-    """Draw what the rank did in each version of a step, with its messages below.
+def overlap(run: Run, *, title: str) -> None:
+    """Draw what rank 0 did in each version of a step, with its messages below.
 
     Args:
         run: a run whose script marked `VERSION, step NUMBER: WHAT`; messages are called `message`.
             The fastest step of each version is drawn, from its first mark on.
-        title: what the picture shows.
-        rank: whose marks are drawn.
     """
-    steps = quickest_steps([mark for mark in run.timeline() if mark["rank"] == rank])
-    blocks = list(dict.fromkeys(_what(mark) for marks in steps.values() for mark in marks))
-    blocks.sort(key=lambda block: block == MESSAGE)
-    axes = _lanes(1.0 + 0.75 * len(steps), title, blocks)
-    for row, marks in enumerate(steps.values()):
-        origin = min(mark["start"] for mark in marks)
-        for mark in marks:
-            message = _what(mark) == MESSAGE
-            _block(
-                axes,
-                mark,
-                origin,
+    steps: dict[str, dict[str, list[Block]]] = defaultdict(lambda: defaultdict(list))
+    for mark in run.timeline():
+        if mark["rank"] == 0:
+            step, _, what = mark["name"].partition(": ")
+            version, _, number = step.partition(", step ")
+            steps[version][number].append((what, mark["start"], mark["end"]))
+    fastest = {version: min(own.values(), key=_seconds) for version, own in steps.items()}
+    names = list(dict.fromkeys(what for step in fastest.values() for what, _, _ in step))
+    names.sort(key=lambda name: name == MESSAGE)
+    axes = _milliseconds(1.0 + 0.75 * len(fastest), title, names)
+    for row, step in enumerate(fastest.values()):
+        origin = min(start for _, start, _ in step)
+        for what, start, end in step:
+            message = what == MESSAGE
+            axes.broken_barh(
+                [(1e3 * (start - origin), 1e3 * (end - start))],
                 (row + 0.08, 0.26) if message else (row - 0.34, 0.38),
-                facecolors=palette.colour(blocks.index(_what(mark))),
+                facecolors=palette.colour(names.index(what)),
                 edgecolors="white",
                 linewidth=0.4,
                 alpha=0.75 if message else 1,  # messages overlap
             )
-    axes.set_yticks(range(len(steps)), list(steps))
+    axes.set_yticks(range(len(fastest)), list(fastest))
     axes.invert_yaxis()
     axes.set_xlim(left=0)
     plt.show()
 
 
-def quickest_steps(marks: list[Mark]) -> dict[str, list[Mark]]:
-    """The marks of the fastest step of each version."""
-    steps: dict[str, dict[str, list[Mark]]] = {}
-    for mark in marks:
-        step = mark["name"].partition(": ")[0]
-        steps.setdefault(step.partition(", step ")[0], {}).setdefault(step, []).append(mark)
-    return {version: min(own.values(), key=_seconds) for version, own in steps.items()}
+def _seconds(step: list[Block]) -> float:
+    """From the start of the first block to the end of the last one."""
+    return max(end for _, _, end in step) - min(start for _, start, _ in step)
 
 
-def _seconds(marks: list[Mark]) -> float:
-    """From the start of the first mark to the end of the last one."""
-    return max(mark["end"] for mark in marks) - min(mark["start"] for mark in marks)
-
-
-def _what(mark: Mark) -> str:
-    """What was marked: forward, backward, wait or message."""
-    return mark["name"].partition(": ")[2]
-
-
-def _lanes(height: float, title: str, names: list[str]) -> Axes:
-    """Axes over time, with a legend below the title."""
+def _milliseconds(height: float, title: str, names: list[str]) -> Axes:
+    """Axes over time; between title and picture stands which colour of the palette means what."""
     axes = style.axes(height, "", "time in milliseconds")
     axes.set_title(title, loc="left", pad=26)
-    style.legend_above(axes, names)
+    handles = [plt.Rectangle((0, 0), 1, 1, color=palette.colour(i)) for i in range(len(names))]
+    axes.legend(handles, names, ncols=6, frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
     return axes
 
 
-def _block(axes: Axes, mark: Mark, origin: float, place: tuple[float, float], **look: Any) -> None:
-    """A marked block; `origin` is the time at the left edge, `place` its top and height."""
-    start, length = mark["start"] - origin, mark["end"] - mark["start"]
-    axes.broken_barh([(1e3 * start, 1e3 * length)], place, **look)
+def schedules(
+    panels: Mapping[str, Spans],
+    *,
+    title: str,
+    unit: str,
+    slide: Mapping[int, Mapping[str, Spans]] | None = None,
+) -> None:
+    """Draw a lane of actions for each rank; it waits where the lane is white.
+
+    Args:
+        panels: what stands above each picture, and its spans: (rank, action, start, end). The
+            action's text is its kind, F, B or W, and the number of the micro-batch, as F3; of a
+            rank's second stage F3.1.
+        unit: what time is measured in.
+        slide: the panels for other numbers of micro-batches; in JupyterLab a slider goes through
+            them.
+    """
+    if slide:
+        style.slider(lambda m: _schedules(slide[m], title, unit), m={str(m): m for m in slide})
+    _schedules(panels, title, unit)
+
+
+def _schedules(panels: Mapping[str, Spans], title: str, unit: str) -> None:
+    ranks = [1 + max(rank for rank, *_ in spans) for spans in panels.values()]
+    last = max(end for spans in panels.values() for *_, end in spans)
+    height = 0.9 + sum(0.42 + 0.3 * count for count in ranks)
+    every = style.panels(len(panels), 1, height, title, sharex=True, height_ratios=ranks)
+    for axes, (name, spans), count in zip(every, panels.items(), ranks, strict=True):
+        _schedule(axes, spans, count, last)
+        axes.set_title(name, loc="left", fontsize=10)
+    every[-1].set_xlabel(unit)
+    used = {str(action)[0] for spans in panels.values() for _, action, *_ in spans}
+    kinds = [kind for kind in KINDS if kind in used]
+    boxes = [plt.Rectangle((0, 0), 1, 1, facecolor="black", alpha=SHADES[kind]) for kind in kinds]
+    look = {"ncols": 3, "frameon": False, "loc": "outside lower right", "fontsize": 9}
+    every[0].figure.legend(boxes, [KINDS[kind] for kind in kinds], **look)
+    plt.show()
+
+
+def _schedule(axes: Axes, spans: Spans, ranks: int, last: float) -> None:
+    """One schedule: its numbers are those of the micro-batches, with a prime on a second stage."""
+    for rank, action, start, end in spans:
+        text = str(action)
+        axes.broken_barh(
+            [(start, end - start)],
+            (rank - 0.42, 0.84),
+            facecolors=palette.colour(rank),
+            alpha=SHADES[text[0]],
+            edgecolor="white",
+            linewidth=0.6,
+        )
+        if end - start > last / 60:
+            number, _, chunk = text[1:].partition(".")
+            words = number + "\u2032" * int(chunk or 0)
+            colour = "white" if text[0] == "B" else "black"
+            style.centred(axes, (start + end) / 2, rank, words, fontsize=7, color=colour)
+    axes.set_yticks(range(ranks), [f"rank {rank}" for rank in range(ranks)], fontsize=8)
+    axes.set_ylim(ranks - 0.5, -0.5)
+    axes.set_xlim(0, last)

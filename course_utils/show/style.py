@@ -1,4 +1,4 @@
-"""What all pictures share: figures, boxes, legends and sliders."""
+"""What all pictures share: figures, boxes and sliders."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -7,7 +7,6 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from course_utils import palette
 from course_utils.display.page import watched
 
 WIDTH = 8.0  # inches: fits GitHub's page and half a laptop's screen
@@ -60,14 +59,7 @@ def centred(axes: Axes, x: float, y: float, words: str, **look: Any) -> None:
 def rank_ticks(axes: Axes, ranks: Sequence[int], offset: float = 0.0) -> None:
     """Name the ranks on the vertical axis, rank 0 at the top."""
     axes.set_yticks([rank + offset for rank in ranks], [f"rank {rank}" for rank in ranks])
-    if not axes.yaxis_inverted():
-        axes.invert_yaxis()
-
-
-def legend_above(axes: Axes, names: Sequence[str]) -> None:
-    """A legend between the title and the picture: name after name in the palette's colours."""
-    handles = [plt.Rectangle((0, 0), 1, 1, color=palette.colour(i)) for i in range(len(names))]
-    axes.legend(handles, names, ncols=6, frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
+    axes.invert_yaxis()
 
 
 def slider(draw: Callable[..., None], **choices: Mapping[str, Any]) -> None:

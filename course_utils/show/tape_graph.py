@@ -23,7 +23,6 @@ def tape(entries: Sequence[Any], *, title: str, forward: int | None = None) -> N
 
     Args:
         entries: the tape of tape.py; an entry has `inputs` and `outputs` (names) and `propagate`.
-        title: what the picture shows.
         forward: how many entries the tape had before `grad`; None for all.
 
     Raises:

@@ -1,9 +1,7 @@
 """Bytes: of messages, of the tensors on a rank, and of each stage of ZeRO."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -11,16 +9,13 @@ from matplotlib.axes import Axes
 from course_utils import palette
 from course_utils.show import style
 
-if TYPE_CHECKING:  # torch takes two seconds to import, and not every notebook needs it
-    from torch import Tensor
-
 MIB = 2**20
 CAPS = (1, 2, 5, 10, 15, 25, 50)  # MiB, on the slider
 MOST_RANKS = 8  # on the slider
 # Mixed precision with Adam: bytes per parameter, and the first stage of ZeRO that shards them.
 STATE = {"param.": (2, 3), "grad.": (2, 2), "optimizer's state": (12, 1)}
 STAGES = range(4)
-Cut = Callable[[float], "Sequence[Sequence[Tensor]]"]
+Cut = Callable[[float], Sequence[Sequence[Any]]]
 History = Mapping[str, Sequence[float]]
 
 
@@ -29,7 +24,6 @@ def bytes_per_rank(cases: Mapping[str, Sequence[Mapping]], *, title: str) -> Non
 
     Args:
         cases: label to what each rank reported: `rank`, and `sent` and `received` in bytes.
-        title: what the picture shows.
     """
     most = max(map(len, cases.values()))
     every = style.panels(1, len(cases), 0.9 + 0.42 * most, title, sharex=True)
@@ -51,7 +45,6 @@ def bytes_alive(steps: Mapping[str, tuple[History, int]], *, title: str, y: str)
     Args:
         steps: label to (bytes by kind, a number for each operation; the operation that gets a
             dotted line).
-        title: what the picture shows.
         y: the vertical axis's name, with its unit.
     """
     every = style.panels(1, len(steps), 3.4, title, sharey=True)
@@ -78,7 +71,6 @@ def buckets(cut: Cut, caps: Sequence[float], *, title: str) -> None:
     Args:
         cut: takes a cap in MiB and returns the buckets of parameters, in the order they fill.
         caps: of the rows, in MiB.
-        title: what the picture shows.
     """
 
     def one(cap: float) -> None:
@@ -113,10 +105,6 @@ def zero_stages(*, ranks: int, title: str) -> None:
 
     In JupyterLab sliders choose the stage and the number of ranks; the four stages side by side
     are visible everywhere.
-
-    Args:
-        ranks: how many there are.
-        title: what the picture shows.
     """
 
     def one(stage: int, ranks: int) -> None:
@@ -133,14 +121,9 @@ def zero_stages(*, ranks: int, title: str) -> None:
     plt.show()
 
 
-def bytes_held(stage: int, ranks: int) -> float:
-    """Bytes that one rank holds per parameter of the model."""
-    return sum(size / ranks if stage >= first else size for size, first in STATE.values())
-
-
 def _stage(axes: Axes, stage: int, ranks: int) -> None:
     """One stage: a row for each rank, filled with what it holds itself."""
-    left = 0
+    left, held = 0, 0.0
     for name, (size, first) in STATE.items():
         style.centred(axes, left + size / 2, -0.12, name, va="baseline", fontsize=8)
         parts = ranks if stage >= first else 1
@@ -149,10 +132,11 @@ def _stage(axes: Axes, stage: int, ranks: int) -> None:
             style.box(axes, left, rank + 0.12, size, 0.76, fill=False, ec="#BBBBBB")
             look = {"facecolor": palette.colour(rank), "edgecolor": "white", "linewidth": 0.4}
             style.box(axes, start, rank + 0.12, size / parts, 0.76, **look)
+        held += size / parts
         left += size
+    style.rank_ticks(axes, range(ranks), offset=0.5)
     axes.set_xlim(0, left)
     axes.set_ylim(ranks, -0.6)
     axes.set_xticks(range(0, left + 1, 2))
-    style.rank_ticks(axes, range(ranks), offset=0.5)
     axes.set_xlabel("bytes per parameter")
-    axes.set_title(f"stage {stage}: {bytes_held(stage, ranks):g} bytes on each rank", loc="left")
+    axes.set_title(f"stage {stage}: {held:g} bytes on each rank", loc="left")
