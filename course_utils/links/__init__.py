@@ -27,6 +27,7 @@ from course_utils.runs import Rank, Run
 MAX_HOSTS = 16  # more would measure this machine's cores
 PACKET = 1514  # bytes on the cable, of which 1448 are data
 POLL = 0.1  # seconds between two looks at what rank 0 reports
+GRACE = 10.0  # seconds that the hosts have to end when their run is over
 BRIDGE = "ip link add name bridge type bridge && ip link set bridge up"
 
 
@@ -163,6 +164,9 @@ def building(words: list[str], output: Any) -> Any:
         yield process
     finally:
         process.stdin.close()  # pid 1 of the namespace ends, and the kernel ends all others
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE)
+        process.kill()  # pid 1 has no time to read, or is stopped: --kill-child ends it
         process.wait()
 
 
