@@ -24,6 +24,7 @@ from course_utils.notebook import answers, cells, files
 EXERCISES = Path(__file__).resolve().parent
 COLOURS = {"to do": cards.OPEN, "passed": cards.GOOD, "not yet": cards.BAD}
 MARKS = {"to do": "○", "passed": "✓", "not yet": "✗"}
+TIMEOUT, STALL = 60, 5  # seconds that a run may take, and that no rank may compute in
 MOST_PRINTED = 8  # lines of what an answer printed that are shown
 _registered: dict[str, "Exercise"] = {}
 _states: dict[str, str] = {}  # by number, what `check` found last in this process
@@ -57,10 +58,9 @@ class Exercise:
 
     def solution_card(self) -> dict[str, str]:
         """The solution as a notebook shows it: folded in, to be opened with a click."""
-        page = (
-            f"<details><summary>Solution of {self.number} {html.escape(self.title)}</summary>"
-            f"<pre>{html.escape(self.solution)}</pre></details>"
-        )
+        title = f"Solution of {self.number} {html.escape(self.title)}"
+        code = f"<pre>{html.escape(self.solution)}</pre>"
+        page = f"<details><summary>{title}</summary>{code}</details>"
         return {"text/html": page, "text/plain": self.solution}
 
 
@@ -150,7 +150,7 @@ def has_passed(number: str) -> bool:
 def result(number: str, answer: Any = None) -> Result:
     """What `check` prints, as an object."""
     found = find(number)
-    if found.file is None and answer is None:
+    if not found.file and answer is None:
         raise InputError(f'{number} asks for a function: check("{number}", your_function)')
     calls.printed.clear()
     try:
@@ -183,7 +183,6 @@ def _unwritten(found: Exercise) -> Result:
 
 
 def _printed() -> list[str]:
-    """What the answer printed, shortened."""
     log = f"only {MOST_PRINTED} are shown"
     return [f"printed: {line}" for line in capped(calls.printed, log, MOST_PRINTED // 2, 4)]
 
@@ -218,7 +217,6 @@ def exercises_of(notebook: str) -> list[Exercise]:
 
 
 def _notebooks() -> list[str]:
-    """The numbers of the notebooks with exercises."""
     return sorted(path.stem.removeprefix("nb") for path in EXERCISES.glob("nb[0-9]*.py"))
 
 
@@ -232,17 +230,13 @@ def _show(plain: str, card: str) -> None:
     display(page.bundle(card, plain), raw=True)
 
 
-def probe(
-    file: str | Path, nproc: int, *arguments: Any, timeout: float = 60, stall: float = 30
-) -> list[dict[str, Any]]:
+def probe(file: str | Path, nproc: int, *arguments: Any) -> list[dict[str, Any]]:
     """Run a script that calls the student's worker file, and return its findings.
 
     Args:
         file: its name in `course_utils/exercises/probes`; it imports the student's file.
         nproc: number of ranks.
         *arguments: passed to the script.
-        timeout: seconds after which the answer is called wrong.
-        stall: seconds without any rank computing after which it is called wrong.
 
     Returns:
         What the script passed to `findings.report`, rank by rank, each with its `rank`.
@@ -254,7 +248,7 @@ def probe(
     """
     path = EXERCISES / "probes" / file
     files.write_missing(*files.imported(path))
-    run = launch_path(path, map(str, arguments), Options(nproc, timeout, stall, show=False))
+    run = launch_path(path, map(str, arguments), Options(nproc, TIMEOUT, STALL, show=False))
     calls.printed[:] = [
         f"rank {r.number}: {line}" for r in run.ranks for line in failures.said(r.stdout)
     ]
@@ -280,15 +274,14 @@ def probe(
 
 
 def probe_each(
-    numbers: Iterable[int],
-    hint: Callable[[int, str], str],
     file: str,
+    numbers: Iterable[int],
     *arguments: Any,
-    **limits: Any,
+    hint: Callable[[int, str], str] = lambda ranks, message: "",
 ) -> None:
     """Run a probe on each number of ranks; `hint(ranks, message)` serves where it gives no hint."""
     for ranks in numbers:
         try:
-            probe(file, ranks, *arguments, **limits)
+            probe(file, ranks, *arguments)
         except Wrong as wrong:
             raise Wrong(wrong.message, wrong.hint or hint(ranks, wrong.message)) from None

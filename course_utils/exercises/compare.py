@@ -59,6 +59,21 @@ def flat(values: Any) -> list[Any]:
     return [inner for value in values for inner in flat(value)]
 
 
+def plain(value: Any) -> Any:
+    """Tensors as nested lists, numbers as they are, anything else as the name of its type."""
+    if hasattr(value, "tolist"):  # NumPy's numbers too
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return list(map(plain, value))
+    known = isinstance(value, (bool, int, float, str, type(None)))
+    return value if known else f"{type(value).__name__} object"
+
+
+def name_of(dtype: Any) -> str:
+    """`float32`, of torch.float32."""
+    return str(dtype).removeprefix("torch.")
+
+
 def shape(values: Any) -> tuple[int, ...]:
     """The lengths of nested lists, the outermost first."""
     if not isinstance(values, (list, tuple)):
@@ -99,15 +114,8 @@ def _first_that_differs(got: Any, expected: Any) -> tuple[Any, Any, str]:
     if not isinstance(expected, (list, tuple)):
         return got, expected, ""
     pairs = list(zip(got, expected, strict=True))
-    index = next(
-        (
-            i
-            for tolerance in (1e-5, 0)
-            for i, (a, b) in enumerate(pairs)
-            if not close(a, b, tolerance)
-        ),
-        0,
-    )
+    differ = (i for t in (1e-5, 0) for i, (a, b) in enumerate(pairs) if not close(a, b, t))
+    index = next(differ, 0)
     one, other, inner = _first_that_differs(*pairs[index])
     return one, other, f"[{index}]{inner}"
 
@@ -144,6 +152,12 @@ def hint_for(got: Any, mistakes: Mistakes, otherwise: str = "", tolerance: float
     return next(fits, otherwise)
 
 
+def _known(mistakes: Mistakes, expected: Any, tolerance: float) -> list[tuple[str, Any]]:
+    """The mistakes whose value is not the right one here."""
+    pairs = [(question, plain(wrong)) for question, wrong in _pairs(mistakes)]
+    return [(question, wrong) for question, wrong in pairs if not close(wrong, expected, tolerance)]
+
+
 def _pairs(mistakes: Mistakes) -> Iterable[tuple[str, Any]]:
     return mistakes.items() if isinstance(mistakes, Mapping) else mistakes
 
@@ -157,8 +171,9 @@ def expect(
     tolerance: float = 1e-9,
 ) -> None:
     """Raise `Wrong` if `got` is not close to `expected`; `where` is followed by both values."""
+    got, expected = plain(got), plain(expected)
     if not close(got, expected, tolerance):
-        known = [(q, v) for q, v in _pairs(mistakes) if not close(v, expected, tolerance)]
+        known = _known(mistakes, expected, tolerance)
         hint = hint_for(got, known, otherwise, max(tolerance, 1e-6))
         raise Wrong(f"{where} {unlike(got, expected)}", hint)
 
@@ -177,12 +192,10 @@ def whose(got: list[float], terms: list[list[float]], tolerance: float = 1e-5) -
         columns = zip(*terms, strict=True)
         total = [sum(t * v for t, v in zip(times, column, strict=True)) for column in columns]
         if close(got, total, tolerance):
-            faults = [
-                f"rank {rank}'s values are {('missing', '', 'counted twice')[n]}"
-                for rank, n in enumerate(times)
-                if n != 1
-            ]
-            return "; ".join(faults)[:1].upper() + "; ".join(faults)[1:] + "." * bool(faults)
+            how = {0: "missing", 2: "counted twice"}
+            faults = [f"rank {r}'s values are {how[n]}" for r, n in enumerate(times) if n in how]
+            said = "; ".join(faults)
+            return f"{said[:1].upper()}{said[1:]}." if faults else ""
     return ""
 
 
@@ -190,28 +203,28 @@ def judge(
     where: str,
     found: Mapping[str, Any],
     expected: Any,
+    mistakes: Mistakes = (),
+    otherwise: str = "",
     *,
     kinds: tuple[str, ...] = ("Tensor",),
-    dtype: str = "",
+    dtype: Any = "",
     verb: str = "returned",
     tolerance: float | None = None,
-    mistakes: Mistakes = (),
-    terms: list[list[float]] | None = None,
-    otherwise: str = "",
+    terms: Any = None,
 ) -> None:
     """Judge one call of the student's function: its answer first, then what it did besides.
 
     Args:
         where: how a message begins.
         found: what `findings.observe` saw.
-        expected: the right answer, as lists and numbers.
+        expected: the right answer.
+        mistakes: as in `hint_for`.
+        otherwise: the question where nothing else fits.
         kinds: the types that an answer may have.
-        dtype: of its tensors, as `float32`; '' if it has none.
+        dtype: of its tensors; '' if it has none.
         verb: how a message names what was found: "returned", or "holds".
         tolerance: as in `close`; None for the dtype's own.
-        mistakes: as in `hint_for`.
         terms: as in `whose`, where the answer is a sum over the ranks.
-        otherwise: the question where nothing else fits.
 
     Raises:
         Wrong: the answer or a side effect is wrong.
@@ -221,18 +234,15 @@ def judge(
         hint = nobody if found["kind"] == "NoneType" else otherwise
         what = article(found["kind"])
         raise Wrong(f"{where} returned {what}, expected {article(kinds[0])}", hint)
-    got = found["answer"]
+    got, expected, dtype = found["answer"], plain(expected), name_of(dtype)
     tolerance = TOLERANCE.get(dtype, 1e-9) if tolerance is None else tolerance
     if not close(got, expected, tolerance):
-        known = [(q, v) for q, v in _pairs(mistakes) if not close(v, expected, tolerance)]
-        loose = max(tolerance, 1e-6)
-        hint = hint_for(got, known, "", loose) or (terms and whose(flat(got), terms, loose))
+        known, loose = _known(mistakes, expected, tolerance), max(tolerance, 1e-6)
+        hint = hint_for(got, known, "", loose) or (terms and whose(flat(got), plain(terms), loose))
         raise Wrong(f"{where} {verb} {unlike(got, expected)}", hint or otherwise)
     if dtype and found["dtype"] != dtype:
-        raise Wrong(
-            f"{where} {verb} {found['dtype']}, expected {dtype}",
-            "The values are right. Which of your lines changes the dtype?",
-        )
+        hint = "The values are right. Which of your lines changes the dtype?"
+        raise Wrong(f"{where} {verb} {found['dtype']}, expected {dtype}", hint)
     for name in found["changed"]:
         hint = "The caller may still need it. Work on a copy."
         raise Wrong(f"{where} changed {name} that it was given", hint)
@@ -246,6 +256,17 @@ def judge(
     if found["hidden"] > HIDDEN:
         hint = "Do your ranks also talk through a store or a thread?"
         raise Wrong(f"{where} sent {found['hidden']:,} bytes outside its collectives", hint)
+
+
+def tensors(where: str, found: Mapping[str, Any], number: int, hint: str) -> list[dict[str, Any]]:
+    """What was found of each tensor of an answer that has to be that many.
+
+    Raises:
+        Wrong: the answer is something else; with the hint.
+    """
+    if found["kind"] not in ("tuple", "list") or len(found["answer"]) != number:
+        raise Wrong(f"{where} returned {article(found['kind'])}, expected {number} tensors", hint)
+    return [{**found, "kind": "Tensor", "answer": each} for each in found["answer"]]
 
 
 def expect_calls(where: str, got: list, allowed: Iterable[list], hint: str = "") -> None:
@@ -267,11 +288,9 @@ def expect_two_numbers(where: str, got: list) -> None:
     """Raise `Wrong` if a rank sent the others more than two numbers, in one call or in two."""
     most_calls, most_bytes = 2, 32
     if len(got) > most_calls or sum(size for _, size in got) > most_bytes:
-        raise Wrong(
-            f"{where} called {named_calls(got)}, allowed are {most_calls} collectives "
-            f"with {most_bytes} bytes in total",
-            "Which two numbers are all that the other ranks need from this one?",
-        )
+        said = f"{where} called {named_calls(got)}, allowed are {most_calls} collectives"
+        hint = "Which two numbers are all that the other ranks need from this one?"
+        raise Wrong(f"{said} with {most_bytes} bytes in total", hint)
 
 
 def named_calls(calls: Iterable) -> str:

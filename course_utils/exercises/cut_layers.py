@@ -7,7 +7,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_utils.exercises.compare import TOLERANCE, Mistakes, Wrong, expect, expect_calls, judge
+from course_utils.exercises.compare import (
+    TOLERANCE,
+    Mistakes,
+    Wrong,
+    expect,
+    expect_calls,
+    judge,
+    name_of,
+)
 from course_utils.exercises.findings import judging, observe
 
 NO_GRADIENT = "No gradient came through: a collective does not tell autograd where x came from."
@@ -61,24 +69,16 @@ def look(
         warnings.simplefilter("always")
         there = observe(call, *leaves.values(), names=tuple(leaves))
         again = observe(back, factors, names=("the gradient",))
-    name = str(y.dtype).removeprefix("torch.")
     with judging():  # after both passes: the others may wait in the second
-        judge(
-            here,
-            there,
-            y.tolist(),
-            dtype=name,
-            verb="gave",
-            mistakes=plain(mistakes.get("y", ())),
-            otherwise=otherwise["y"],
-        )
+        known = mistakes.get("y", ())
+        judge(here, there, y, known, otherwise["y"], dtype=y.dtype, verb="gave")
         for each, right in gradients.items():
             got = leaves[each].grad
             what = f"{here}, gradient of {each}:"
             if got is None:
                 raise Wrong(f"{what} None", otherwise.get(f"no {each}", NO_GRADIENT))
-            known = plain(mistakes.get(each, ()))
-            expect(what, got.tolist(), right.tolist(), known, otherwise[each], TOLERANCE[name])
+            tolerance = TOLERANCE[name_of(y.dtype)]
+            expect(what, got, right, mistakes.get(each, ()), otherwise[each], tolerance)
         pairs = zip(leaves.items(), kept[1], strict=True)
         changed = [n for (n, leaf), t in pairs if t is not None and not torch.equal(t, leaf)]
         for each in [*changed, *again["changed"]]:
@@ -91,9 +91,3 @@ def look(
                 if [call for call, _ in found["calls"]] == [call for call, _ in allowed[0]]:
                     hint = "The values are right. What travels besides, or in which dtype?"
                 expect_calls(f"{here}, {when},", found["calls"], allowed, hint)
-
-
-def plain(mistakes: Mistakes) -> list[tuple[str, Any]]:
-    """Tensors as lists, which is what answers are compared as."""
-    pairs = mistakes.items() if isinstance(mistakes, dict) else mistakes
-    return [(q, v.tolist() if isinstance(v, Tensor) else v) for q, v in pairs]

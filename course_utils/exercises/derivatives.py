@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from course_utils.exercises.calls import random_state, same
-from course_utils.exercises.compare import TOLERANCE, Wrong, article, expect
+from course_utils.exercises.compare import TOLERANCE, Wrong, article, expect, name_of, plain
 from course_utils.exercises.findings import judging
 
 Hint = Callable[[str, Any, Any], str]  # of an aspect, what was found, and what was expected
@@ -41,16 +41,16 @@ def compare(
     expected = _derivatives(theirs, _grad, _given(inputs, dtype, _leaf), second)
     given, state = _given(inputs, dtype, tape.Variable), random_state()
     found = _derivatives(ours, tape.grad, given, second)
-    name = str(dtype).removeprefix("torch.")
+    name = name_of(dtype)
     leaves = [name for name, value in inputs.items() if isinstance(value, list)]
     with judging():
-        for aspect, got, wanted in zip(_aspects(leaves), found, expected, strict=False):
-            where, values = f"{call}: {aspect} is", _plain(got)
-            question = hint(aspect, values, _plain(wanted))
-            expect(where, values, _plain(wanted), otherwise=question, tolerance=TOLERANCE[name])
+        for aspect, got, right in zip(_aspects(leaves), found, expected, strict=False):
+            where, values, wanted = f"{call}: {aspect} is", _plain(got), plain(right)
+            question = hint(aspect, values, wanted)
+            expect(where, values, wanted, otherwise=question, tolerance=TOLERANCE[name])
             if got is not None and getattr(got, "value", got).dtype != dtype:
-                other = str(getattr(got, "value", got).dtype).removeprefix("torch.")
-                raise Wrong(f"{where} {article(other)}, expected {name}", "Which line sets it?")
+                other = article(name_of(getattr(got, "value", got).dtype))
+                raise Wrong(f"{where} {other}, expected {name}", "Which line sets it?")
         for now, before, argument in zip(
             given, _given(inputs, dtype, lambda x: x), inputs, strict=True
         ):
@@ -98,4 +98,4 @@ def _grad(loss: Tensor, leaves: list[Tensor]) -> tuple[Tensor, ...]:
 
 def _plain(x: Any) -> Any:
     """A tensor or Variable as nested lists."""
-    return None if x is None else getattr(x, "value", x).tolist()
+    return plain(getattr(x, "value", x))

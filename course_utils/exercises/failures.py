@@ -1,5 +1,6 @@
 """What `check` says about a run that failed: the verdict, and where to look."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from course_utils.diagnosis.calls import noted_calls
@@ -8,6 +9,7 @@ from course_utils.runs import Run
 
 # Lines of a verdict about things that a student of `check` does not have: logs and options.
 NOT_THEIRS = (".dir / ", "timeout=")
+WAITING = ("hangs", "wait", "ranks called collective")  # in the verdict on ranks that wait
 
 
 def said(printed: str) -> list[str]:
@@ -42,3 +44,8 @@ def hint(run: Run, path: Path) -> str:
                 there = Path(blamed.file).name == name
                 return "" if there else f"From workers/{name}, line {frame['line']}."
     return ""
+
+
+def lonely(question: str) -> Callable[[int, str], str]:
+    """A hint for `probe_each`: the question, where ranks waited for one that did not come."""
+    return lambda _, message: question * any(sign in message for sign in WAITING)

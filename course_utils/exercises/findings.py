@@ -15,7 +15,7 @@ import torch.distributed as dist
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_utils.exercises.calls import random_state, same
-from course_utils.exercises.compare import Wrong, count
+from course_utils.exercises.compare import Wrong, count, name_of, plain
 from course_utils.meter import meter
 from course_utils.worker import _emit, _plain, device, rank
 
@@ -33,19 +33,29 @@ def report(**values: Any) -> None:
 def judging() -> Iterator[None]:
     """Judge one case: report what is wrong in the block, and let this rank go on.
 
-    It has to go on, because other ranks may wait for it. `check` shows the first case of all ranks.
+    It has to go on where other ranks may wait for it. `check` shows the first case of all ranks.
     """
     number = next(_cases)
     try:
         yield
     except Wrong as wrong:
         report(wrong=wrong.message, hint=wrong.hint, number=number)
+        if os.environ["WORLD_SIZE"] == "1":
+            raise SystemExit from None
 
 
 def where(case: str = "") -> str:
     """How a message begins: `3 ranks, 5 values: rank 1`."""
     ranks = count(int(os.environ["WORLD_SIZE"]), "rank")
     return f"{ranks}, {case}: rank {rank()}" if case else f"{ranks}: rank {rank()}"
+
+
+def pair() -> tuple[dist.ProcessGroup, list[int]] | None:
+    """This rank's group of two and its ranks, 0 and 2 or 1 and 3; None unless there are 4 ranks."""
+    if dist.get_world_size() != 4:
+        return None
+    groups = [dist.new_group([first, first + 2]) for first in (0, 1)]
+    return groups[rank() % 2], [rank() % 2, rank() % 2 + 2]
 
 
 def random_values(seed: int, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -95,22 +105,12 @@ def observe(
 def described(answer: Any) -> dict[str, Any]:
     """An answer as JSON knows it: `kind`, `answer`, and `dtype` of its tensors."""
     tensors = answer if isinstance(answer, (list, tuple)) else [answer]
-    dtypes = {str(part.dtype) for part in tensors if isinstance(part, torch.Tensor)}
+    dtypes = {name_of(part.dtype) for part in tensors if isinstance(part, torch.Tensor)}
     return {
         "kind": type(answer).__name__,
-        "answer": _values(answer),
-        "dtype": ", ".join(sorted(dtypes)).replace("torch.", ""),
+        "answer": plain(answer),
+        "dtype": ", ".join(sorted(dtypes)),
     }
-
-
-def _values(answer: Any) -> Any:
-    """Tensors as nested lists, numbers as they are, anything else as the name of its type."""
-    if hasattr(answer, "tolist"):  # NumPy's numbers too
-        return answer.tolist()
-    if isinstance(answer, (list, tuple)):
-        return list(map(_values, answer))
-    known = isinstance(answer, (bool, int, float, str, type(None)))
-    return answer if known else f"{type(answer).__name__} object"
 
 
 class _Works(TorchDispatchMode):

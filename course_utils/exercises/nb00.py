@@ -19,7 +19,7 @@ GATHERS = ("all_gather_into_tensor", "all_gather_object", "all_to_all", "all_to_
 @exercise("00.2", "all-gather out of send and recv", file="exercise_00_2.py", without=GATHERS)
 def check_00_2() -> list[str]:
     """The lists on each rank, the calls that made them, and the bytes sent."""
-    probe_each((2, 3, 4, 6, 1), _run_hint, "probe_00_2.py", stall=5)
+    probe_each("probe_00_2.py", (2, 3, 4, 6, 1), hint=_run_hint)
     return [
         "1, 2, 3, 4 and 6 ranks, float32 and float64: every rank has all tensors, in order",
         "point-to-point messages only; each rank sends N - 1 times the bytes of its tensor",

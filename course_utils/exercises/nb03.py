@@ -8,8 +8,8 @@ from typing import Any
 from torch.utils.data import DistributedSampler
 
 from course_utils.exercises.calls import called
-from course_utils.exercises.checking import exercise, probe
-from course_utils.exercises.compare import Wrong, kind
+from course_utils.exercises.checking import exercise, probe_each
+from course_utils.exercises.compare import Wrong, hint_for, kind
 from course_utils.notebook.files import load_worker
 
 BUCKETS = [  # sizes in the model's order, cap, first cap
@@ -92,7 +92,6 @@ def _is_lists(got: Any) -> bool:
 
 
 def _bucket_hint(got: Any, sizes: list[int], cap: int, first_cap: int) -> str:
-    """The question that fits wrong buckets."""
     if not _is_lists(got):
         return "Return a list of lists of places, one list per bucket."
     if [] in got:
@@ -107,25 +106,25 @@ def _bucket_hint(got: Any, sizes: list[int], cap: int, first_cap: int) -> str:
         return "Right buckets, wrong order inside them. Whose gradient is complete first?"
     if sorted(map(sorted, got)) == sorted(map(sorted, expected)):
         return "Right buckets, but not in the order in which they are sent. Which is full first?"
-    others = {
-        "Yours closes a bucket when its cap is passed. Look before you add, not after.": buckets(
-            sizes, cap, first_cap, passing=True
+    closes = "Yours closes a bucket when its cap is passed. Look before you add, not after."
+    first = "The first bucket has its own cap. When should the first message leave?"
+    others = [
+        (closes, buckets(sizes, cap, first_cap, passing=True)),
+        (
+            "A bucket may be exactly full. When is it closed?",
+            buckets(sizes, cap - 1, first_cap - 1),
         ),
-        "A bucket may be exactly full. When is it closed?": buckets(sizes, cap - 1, first_cap - 1),
-        "The first bucket has its own cap. When should the first message leave?": buckets(
-            sizes, cap, cap
-        ),
-        "Only the first bucket has the small cap.": buckets(sizes, first_cap, first_cap),
-    }
-    fits = (question for question, wrong in others.items() if got == wrong)
-    return next(fits, "Go from the last parameter to the first. When do you close a bucket?")
+        (first, buckets(sizes, cap, cap)),
+        ("Only the first bucket has the small cap.", buckets(sizes, first_cap, first_cap)),
+    ]
+    otherwise = "Go from the last parameter to the first. When do you close a bucket?"
+    return hint_for(got, others, otherwise, 0)
 
 
 @exercise("03.2", "a hook that averages the gradient", file="exercise_03_2.py", without=TORCHS)
 def check_03_2() -> list[str]:
     """Gradients, parameters and messages of a small model with hooks, on several ranks."""
-    for ranks in (2, 3, 4, 1):
-        probe("probe_03_2.py", ranks, timeout=60)
+    probe_each("probe_03_2.py", (2, 3, 4, 1))
     return [
         "1 to 4 ranks, float32 and float64: every gradient is the mean, and no parameter moved",
         "a tied matrix is sent once, a frozen bias not at all: one all-reduce per gradient",
@@ -169,7 +168,6 @@ def share(size: int, ranks: int, rank: int, epoch: int, seed: int) -> list[int]:
 
 
 def _share_hint(got: Any, size: int, ranks: int, rank: int, epoch: int, seed: int) -> str:
-    """The question that fits a wrong share."""
     expected = share(size, ranks, rank, epoch, seed)
     everyone = [share(size, ranks, other, epoch, seed) for other in range(ranks)]
     order = [index for turn in zip(*everyone, strict=True) for index in turn]

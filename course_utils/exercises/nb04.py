@@ -42,7 +42,7 @@ def _check_on_all_ranks(task: str, messages: str) -> list[str]:
     """Run the student's function on every number of ranks; with 2 ranks left is right."""
     lengths = "of every length" if task == "exchange" else "none larger than a chunk"
     numbers = (2, 3, 4, 6) + (1,) * (task != "exchange")
-    probe_each(numbers, _run_hint, "probe_04_ring.py", task, stall=5)
+    probe_each("probe_04_ring.py", numbers, task, hint=_run_hint)
     return [
         "up to 6 ranks and a group, 0 to 60,000 values, two dtypes: every value right, also where "
         "N does not divide",
@@ -51,7 +51,6 @@ def _check_on_all_ranks(task: str, messages: str) -> list[str]:
 
 
 def _run_hint(ranks: int, message: str) -> str:
-    """The question that fits a run that failed."""
     if ranks == 1:
         return "A rank alone has no neighbour. Which steps are left?"
     if "SIGABRT" in message:
@@ -109,27 +108,24 @@ def _number(value: Any) -> float | None:
 def _time_hints(
     ranks: int, size: float, alpha: float, bandwidth: float, volume: float
 ) -> dict[str, float]:
-    """The question that fits each wrong time."""
     others = ranks - 1
     if not others:
         return {}
-    messages = 2 * others * alpha
-    return {
-        "There, or there and back? An all-reduce is two halves.": others * alpha
-        + volume / 2 / bandwidth,
-        "N steps or N - 1? The last one would bring what is there already.": 2 * ranks * alpha
-        + volume / others * ranks / bandwidth,
-        "Does a message cost nothing, however many there are?": volume / bandwidth,
-        "How many messages go one after another? Each costs alpha.": alpha + volume / bandwidth,
-        "Bytes times bandwidth? Per second of what?": messages + volume * bandwidth,
-        "Each message has S / N bytes, not S.": messages + 2 * others * size / bandwidth,
-        "In the ring messages have S / N bytes. Through rank 0?": messages
-        + 2 * others * size / ranks / bandwidth,
-    }
+    last = "N steps or N - 1? The last one would bring what is there already."
+    through = "In the ring messages have S / N bytes. Through rank 0?"
+    mistakes = [  # messages one after another, and bytes
+        ("There, or there and back? An all-reduce is two halves.", others, volume / 2),
+        (last, 2 * ranks, volume / others * ranks),
+        ("Does a message cost nothing, however many there are?", 0, volume),
+        ("How many messages go one after another? Each costs alpha.", 1, volume),
+        ("Bytes times bandwidth? Per second of what?", 2 * others, volume * bandwidth**2),
+        ("Each message has S / N bytes, not S.", 2 * others, 2 * others * size),
+        (through, 2 * others, 2 * others * size / ranks),
+    ]
+    return {question: n * alpha + moved / bandwidth for question, n, moved in mistakes}
 
 
 def _byte_hints(ranks: int, size: float, sent: float) -> dict[str, float]:
-    """The question that fits each wrong number of bytes."""
     return {
         "Sent and received? Only what one rank sends was asked for.": 2 * sent,
         "What all ranks send together? Only the busiest was asked for.": 2 * (ranks - 1) * size,

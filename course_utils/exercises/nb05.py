@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from course_utils.exercises.calls import called
-from course_utils.exercises.checking import exercise, probe
-from course_utils.exercises.compare import Wrong, expect, hint_for, is_number
+from course_utils.exercises.checking import exercise, probe_each
+from course_utils.exercises.compare import expect, hint_for, is_number
+from course_utils.exercises.failures import lonely
 
 RANKS = (2, 3, 4, 1)  # with 2 much is right that is wrong with 3; a rank alone may send nothing
 TORCHS = ("all_gather_tensor_autograd", "_AllGather", "_AllGatherBase", "_ReduceScatter")
@@ -32,16 +33,14 @@ MEMORY = [  # stage, parameters, ranks, width, states
 @exercise("05.1", "gather and its gradient", file="exercise_05_1.py", without=TORCHS)
 def check_05_1() -> list[str]:
     """Whole, gradient and every byte, for several sizes and dtypes."""
-    for ranks in RANKS:
-        try:
-            probe("probe_05_1.py", ranks, timeout=60, stall=8)
-        except Wrong as wrong:
-            hint = wrong.hint
-            if "contiguous" in wrong.message:
-                hint = "Autograd may give you one number, expanded. Which method makes it dense?"
-            elif "invalid gradient" in wrong.message:
-                hint = "forward was given n/N values. How many does backward return?"
-            raise Wrong(wrong.message, hint) from None
+
+    def hint(ranks: int, message: str) -> str:
+        if "contiguous" in message:
+            return "Autograd may give you one number, expanded. Which method makes it dense?"
+        wrong = "forward was given n/N values. How many does backward return?"
+        return wrong * ("invalid gradient" in message)
+
+    probe_each("probe_05_1.py", RANKS, hint=hint)
     return [
         "1 to 4 ranks, float32 and float64: the whole, and the shard of the averaged gradient",
         "one all-gather, one reduce-scatter, and the gradient left as it was",
@@ -75,7 +74,6 @@ def memory(
 def _memory_hint(
     got: object, stage: int, parameters: int, ranks: int, width: int, states: int
 ) -> str:
-    """The question that fits a wrong number; the mistakes are tried one after another."""
     if not is_number(got):
         return "A whole number of bytes."
     case = parameters, ranks, width, states
@@ -108,8 +106,7 @@ def _memory_hint(
 @exercise("05.3", "reduce-scatter with the right mean", file="exercise_05_3.py")
 def check_05_3() -> list[str]:
     """The shard on each rank, with equal and uneven rows, and in float16."""
-    for ranks in RANKS:
-        probe("probe_05_3.py", ranks, timeout=60)
+    probe_each("probe_05_3.py", RANKS)
     return [
         "1 to 4 ranks with equal, uneven and no rows, and sums beyond float16's range",
         "one reduce-scatter of the gradient's bytes, and the gradient left as it was",
@@ -119,13 +116,8 @@ def check_05_3() -> list[str]:
 @exercise("05.4", "global gradient norm from shards", file="exercise_05_4.py")
 def check_05_4() -> list[str]:
     """The norm on each rank, and what was sent for it."""
-    for ranks in RANKS:
-        try:
-            probe("probe_05_4.py", ranks, timeout=60, stall=15)
-        except Wrong as wrong:
-            waits = ranks > 1 and ("hangs" in wrong.message or "waited" in wrong.message)
-            question = "Does every rank come to the collective, one without a gradient too?"
-            raise Wrong(wrong.message, wrong.hint or question * waits) from None
+    question = "Does every rank come to the collective, one without a gradient too?"
+    probe_each("probe_05_4.py", RANKS, hint=lonely(question))
     return [
         "1 to 4 ranks, with frozen parameters, ranks without any, and float16",
         "the same on each rank, with one collective of one number",

@@ -1,19 +1,15 @@
 """Notebook 06, tensor parallel: f and g, column and row, q, k and v, a loss over cut logits."""
 
-from course_utils.exercises.checking import exercise, probe
+from course_utils.exercises.checking import exercise, probe, probe_each
 
+RANKS = (2, 3, 4)
 TORCHS = ("_functional_collectives", "parallelize_module", "DTensor", "loss_parallel")
-
-
-def _on_all_ranks(file: str) -> None:
-    for ranks in (2, 3, 4):
-        probe(file, ranks)
 
 
 @exercise("06.1", "f and g", file="exercise_06_1.py", without=TORCHS)
 def check_06_1() -> list[str]:
     """Values and gradients on all ranks and on smaller groups, and what each pass sends."""
-    _on_all_ranks("probe_06_1.py")
+    probe_each("probe_06_1.py", RANKS)
     return [
         "2, 3 and 4 ranks, and smaller groups: values and gradients, also where x is used beside f",
         "f sends nothing forward, g nothing backward; neither changes what it is given",
@@ -23,7 +19,7 @@ def check_06_1() -> list[str]:
 @exercise("06.2", "column and row", file="exercise_06_2.py", without=TORCHS)
 def check_06_2() -> list[str]:
     """Outputs and gradients beside the whole layer, and what each pass sends."""
-    _on_all_ranks("probe_06_2.py")
+    probe_each("probe_06_2.py", RANKS)
     return [
         "2, 3 and 4 ranks: outputs, and gradients of x, weight and bias, with and without a bias",
         "column: one all-reduce backward; row: one all-reduce forward; nothing else",
@@ -40,7 +36,7 @@ def check_06_3() -> list[str]:
 @exercise("06.4", "a loss over cut logits", file="exercise_06_4.py", without=TORCHS)
 def check_06_4() -> list[str]:
     """Losses and gradients beside those of all logits, large ones too, and what is sent."""
-    _on_all_ranks("probe_06_4.py")
+    probe_each("probe_06_4.py", RANKS)
     return [
         "2, 3 and 4 ranks: each position's loss and the gradient of each logit, also of large ones",
         "at most 4 values per position in collectives",

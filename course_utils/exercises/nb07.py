@@ -8,10 +8,11 @@ from course_utils import paths
 from course_utils.exercises.calls import called, refused
 from course_utils.exercises.checking import exercise, probe, probe_each
 from course_utils.exercises.compare import Wrong, close, hint_for, is_number, text
+from course_utils.exercises.failures import lonely
 from course_utils.notebook import cells
 
 Machine = dict[int, tuple[float, float, float]]
-LONELY = "Does every rank come to each collective, one with an empty share too?"
+LONELY = lonely("Does every rank come to each collective, one with an empty share too?")
 PLANS: list[tuple[int, int, int, Machine]] = [  # batch, memory, bytes per window, machine
     (8, 100, 10, {1: (0.5, 1.0, 0.25)}),
     (8, 30, 10, {1: (2.0, 1.0, 0.5)}),
@@ -39,11 +40,7 @@ def check_07_1() -> list[str]:
 @exercise("07.2", "exact perplexity over ranks", file="exercise_07_2.py")
 def check_07_2() -> list[str]:
     """The value on each rank, and what was sent for it, with shares that differ."""
-
-    def hint(ranks: int, message: str) -> str:
-        return LONELY * (ranks > 2 and ("hangs" in message or "waited" in message))
-
-    probe_each((1, 2, 3, 4), hint, "probe_07_2.py", timeout=40)
+    probe_each("probe_07_2.py", (1, 2, 3, 4), hint=LONELY)
     return [
         "1, 2, 3 and 4 ranks with uneven shares, some of them empty: the same number on each rank",
         "equal to one process to 12 digits, over up to 400,000 tokens",
@@ -57,8 +54,7 @@ def check_07_3() -> list[str]:
     file = "exercise_07_3.py"
     if (paths.workers() / file).read_text(encoding="utf-8") == cells.sources()[file]:
         raise NotImplementedError
-    for ranks in (3, 2, 1):
-        probe("probe_07_3.py", ranks)
+    probe_each("probe_07_3.py", (3, 2, 1))
     return [
         "1, 2 and 3 ranks: together they train on each batch once, in micro-batches",
         "the parameters of one process on every rank, one message per step, the right losses",
@@ -101,15 +97,14 @@ def _check_plan(
     best, ranks, m, b = min(plans)
     if not (isinstance(got, (tuple, list)) and len(got) == 4 and all(map(is_number, got))):
         raise Wrong(f"{call} returned {got!r}", "Four numbers: ranks, b, m and milliseconds.")
-    if tuple(got[:3]) != (ranks, b, m) or not close(got[3], best):
-        said = f"{call} returned {text(tuple(got))}, expected {text((ranks, b, m, best))}"
+    if not close(got, expected := (ranks, b, m, best)):
+        said = f"{call} returned {text(tuple(got))}, expected {text(expected)}"
         raise Wrong(said, _plan_hint(*got, batch, most, machine, best))
 
 
 def _plan_hint(
     ranks: int, b: int, m: int, milliseconds: float, batch: int, most: int, machine: Machine, best
 ) -> str:
-    """The question that fits a wrong plan."""
     if ranks not in machine:
         return f"The machine was measured with {sorted(machine)} ranks."
     if ranks * b * m != batch:

@@ -7,22 +7,19 @@ from typing import Any
 from course_utils.exercises.calls import called
 from course_utils.exercises.checking import exercise, probe_each
 from course_utils.exercises.compare import Wrong, count, is_number
+from course_utils.exercises.failures import lonely
 
-LONELY = "Does every rank call each collective, even a rank without samples?"
 MOST_CALLS, FURTHEST = 8, 2.1
 # Where the best rate is, as a multiple of one rank's; where training diverges; how steep it is.
 LANDSCAPES = [(4, 100, 1.0), (1.1, 3.1, 0.3), (3, 3.5, 0.7), (2, 100, 2.0), (8.7, 12, 0.5)]
 LANDSCAPES += [(13, 40, 0.2), (0.4, 5, 1.0)]
-
-
-def _on_ranks(file: str, numbers: tuple[int, ...]) -> None:
-    probe_each(numbers, lambda ranks, _: LONELY * (ranks > 1), file, timeout=40, stall=8)
+LONELY = lonely("Does every rank call each collective, even a rank without samples?")
 
 
 @exercise("08.1", "exact accuracy over ranks", file="exercise_08_1.py")
 def check_08_1() -> list[str]:
     """The value on each rank, and what was sent for it, with padded shares."""
-    _on_ranks("probe_08_1.py", (1, 2, 3, 4))
+    probe_each("probe_08_1.py", (1, 2, 3, 4), hint=LONELY)
     return [
         "1, 2, 3 and 4 ranks, 1 to 5,000 samples, also ranks that have only padding",
         "the same number on each rank, at most 2 collectives and 32 bytes per rank",
@@ -32,7 +29,7 @@ def check_08_1() -> list[str]:
 @exercise("08.2", "answers in order", file="exercise_08_2.py")
 def check_08_2() -> list[str]:
     """The rows on each rank, and what was sent for them."""
-    _on_ranks("probe_08_2.py", (2, 3, 4, 1))
+    probe_each("probe_08_2.py", (2, 3, 4, 1), hint=LONELY)
     return [
         "1, 2, 3 and 4 ranks, 1 to 101 samples, a rank without any; numbers, rows and images",
         "float32, float64, int64 and bool, every row in its place on every rank",
@@ -43,7 +40,7 @@ def check_08_2() -> list[str]:
 @exercise("08.3", "three mistakes that run", file="exercise_08_3.py")
 def check_08_3() -> list[str]:
     """Orders, replicas, parameters and accuracies of a small training."""
-    _on_ranks("probe_08_3.py", (2, 3, 1))
+    probe_each("probe_08_3.py", (2, 3, 1), hint=LONELY)
     return [
         "1, 2 and 3 ranks: a new order in each epoch, all replicas equal",
         "the parameters and accuracies of one process with the whole batch, in training mode",

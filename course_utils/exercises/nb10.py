@@ -7,21 +7,18 @@ from typing import Any
 from course_utils.exercises.calls import called
 from course_utils.exercises.checking import exercise, probe_each
 from course_utils.exercises.compare import Wrong
+from course_utils.exercises.failures import lonely
 
 RANKS = (2, 3, 4, 1)
 PLANS = [([3, 3, 4], 4), ([2, 2], 4), ([5, 1, 1], 3), ([1, 9, 1], 4), ([4], 4), ([0, 3, 0], 3)]
 TORCHS = ("PowerSGDState", "powerSGD_hook", "batched_powerSGD_hook", "svd_lowrank", "pca_lowrank")
-LONELY = "Does every rank call every collective, with messages of the same size?"
-
-
-def _on_all_ranks(file: str) -> None:
-    probe_each(RANKS, lambda ranks, _: LONELY * (ranks > 1), file, stall=8)
+LONELY = lonely("Does every rank call every collective, with messages of the same size?")
 
 
 @exercise("10.1", "top-k with error feedback", file="exercise_10_1.py")
 def check_10_1() -> list[str]:
     """The mean, what is kept, and every byte, on several ranks and in a group."""
-    _on_all_ranks("probe_10_1.py")
+    probe_each("probe_10_1.py", RANKS, hint=LONELY)
     return [
         "1 to 4 ranks and a group of two, float32 and float64: the mean of what was sent",
         "what is sent and what is kept add up to the gradient and what was kept before",
@@ -32,7 +29,7 @@ def check_10_1() -> list[str]:
 @exercise("10.2", "two thin matrices", file="exercise_10_2.py", without=TORCHS)
 def check_10_2() -> list[str]:
     """The mean, what is kept, the next q, and every byte."""
-    _on_all_ranks("probe_10_2.py")
+    probe_each("probe_10_2.py", RANKS, hint=LONELY)
     return [
         "1 to 4 ranks and a group of two, float32 and float64: p times the mean q, and the next q",
         "each rank keeps what its own two matrices left out",
@@ -43,7 +40,7 @@ def check_10_2() -> list[str]:
 @exercise("10.4", "the sign of the outer step", file="exercise_10_4.py")
 def check_10_4() -> list[str]:
     """The gradient for the outer SGD, and every byte."""
-    _on_all_ranks("probe_10_4.py")
+    probe_each("probe_10_4.py", RANKS, hint=LONELY)
     return [
         "1 to 4 ranks and a group of two, float32 and float64: before minus the mean of after",
         "one all-reduce, as long as the parameters",
@@ -84,7 +81,6 @@ def planned(sizes: list[int], cap: int, strict: bool = False) -> list[list[int]]
 
 
 def _plan_hint(got: Any, sizes: list[int], cap: int) -> str:
-    """The question that fits wrong buckets."""
     if not isinstance(got, list) or not all(isinstance(bucket, list) for bucket in got):
         return "Return a list of lists of numbers, one list per bucket."
     packed = [number for bucket in got for number in bucket]

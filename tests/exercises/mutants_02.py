@@ -1,31 +1,9 @@
-"""Plausible wrong answers to the exercises of notebook 02, and the hint that each must get.
+"""Plausible wrong answers to exercises 02.2 and 02.3, and the hint that each must get.
 
 For each exercise a list of (what is wrong, the answer's source, a part of the message).
 """
 
-_PARTS = """
-import torch
-from torch import Tensor
-
-def scatter(value, devices):
-    if isinstance(value, Tensor) and value.dim():
-        return [part.to(device) for part, device in zip(value.chunk(len(devices)), devices)]
-    if isinstance(value, dict) and value:
-        parts = scatter(list(value.values()), devices)
-        return [dict(zip(value, part)) for part in parts]
-    if isinstance(value, (tuple, list)) and value:
-        return [type(value)(part) for part in zip(*(scatter(each, devices) for each in value))]
-    return [value] * len(devices)
-
-def gather(outputs, device):
-    first = outputs[0]
-    if isinstance(first, Tensor):
-        there = [output.to(device) for output in outputs]
-        return torch.cat(there) if first.dim() else torch.stack(there)
-    if isinstance(first, dict):
-        return {key: gather([output[key] for output in outputs], device) for key in first}
-    return type(first)(gather(entries, device) for entries in zip(*outputs))
-"""
+from tests.exercises.mutants_02_scatter import but
 
 _APPLY = """
 import torch
@@ -59,54 +37,11 @@ def mean_gradient(gradients, rows):
 """
 
 
-def _but(right: str, before: str, after: str) -> str:
-    """A right answer with one mistake."""
-    assert before in right, before
-    return right.replace(before, after)
-
-
 def _mean(*lines: str) -> str:
     return _MEAN.format(body="\n    ".join(lines))
 
 
-_DEALT = "[value[i :: len(devices)] for i in range(min(len(value), len(devices)))]"
-_FEW = "gave 0 parts, expected 3"
-_REVERSED = "in outputs][::-1]\n        ret"
-
 RIGHT = {
-    "02.1": [
-        (
-            "by slices, with map and match",
-            """
-import math
-import torch
-
-def scatter(value, devices):
-    match value:
-        case torch.Tensor() if value.ndim:
-            n = math.ceil(len(value) / len(devices))
-            return [value[k * n : k * n + n].to(d) for k, d in enumerate(devices)
-                    if k * n < len(value)]
-        case dict() if value:
-            parts = {key: scatter(each, devices) for key, each in value.items()}
-            number = min(map(len, parts.values()))
-            return [{key: part[k] for key, part in parts.items()} for k in range(number)]
-        case (tuple() | list()) if value:
-            return list(map(type(value), zip(*[scatter(each, devices) for each in value])))
-    return [value for _ in devices]
-
-def gather(outputs, device):
-    match outputs[0]:
-        case torch.Tensor():
-            return torch.cat([torch.atleast_1d(each).to(device) for each in outputs])
-        case dict():
-            return {k: gather([each[k] for each in outputs], device) for k in outputs[0]}
-        case tuple() | list():
-            number = range(len(outputs[0]))
-            return type(outputs[0])([gather([e[i] for e in outputs], device) for i in number])
-""",
-        )
-    ],
     "02.2": [
         (
             "with a pool",
@@ -133,91 +68,26 @@ def parallel_apply(replicas, inputs):
 }
 
 MUTANTS = {
-    "02.1": [
-        (
-            "stays where it was",
-            _but(_PARTS, "part.to(device) for", "part for"),
-            "is on cpu, expected meta",
-        ),
-        (
-            "as tensor_split",
-            _but(_PARTS, "value.chunk(", "value.tensor_split("),
-            "How does chunk cut them?",
-        ),
-        ("dealt like cards", _but(_PARTS, "value.chunk(len(devices))", _DEALT), "gave 4 parts"),
-        (
-            "cut off from autograd",
-            _but(_PARTS, "part.to(device) for", "part.detach().to(device) for"),
-            "belong to the batch's autograd graph",
-        ),
-        ("one number cut", _but(_PARTS, " and value.dim():", ":"), "chunk expects at least"),
-        (
-            "an empty tuple is lost",
-            _but(_PARTS, "(tuple, list)) and value", "(tuple, list))"),
-            _FEW,
-        ),
-        (
-            "a tuple becomes a list",
-            _but(_PARTS, "type(value)(part)", "list(part)"),
-            "stays a tuple",
-        ),
-        (
-            "dicts go whole",
-            _but(_PARTS, "isinstance(value, dict) and value", "False"),
-            "has the shape (5,), expected (2,)",
-        ),
-        (
-            "the dict is emptied",
-            _but(_PARTS, "list(value.values())", "[value.pop(key) for key in list(value)]"),
-            "",
-        ),
-        ("joined in the other order", _but(_PARTS, "in outputs]\n        ret", _REVERSED), "order"),
-        (
-            "stacked",
-            _but(_PARTS, "torch.cat(there) if first.dim() else ", ""),
-            "raised RuntimeError: stack expects each tensor to be equal size",
-        ),
-        (
-            "losses are added up",
-            _but(_PARTS, "torch.stack(there)", "sum(there)"),
-            "gather of 4 losses without dimensions: the result has the shape ()",
-        ),
-        (
-            "single precision",
-            _but(_PARTS, "part.to(device) for", "part.to(device).float() for"),
-            "is torch.float32, expected torch.float64",
-        ),
-        (
-            "a gradient twice as large",
-            _but(_PARTS, "torch.cat(there)", "(lambda w: w + (w - w.detach()))(torch.cat(there))"),
-            "How often does each row pass through?",
-        ),
-        (
-            "gathered where it was",
-            _but(_PARTS, "output.to(device) for", "output for"),
-            "gather of 3 parts on meta",
-        ),
-    ],
     "02.2": [
         ("torch's own", "from torch.nn.parallel import parallel_apply\n", "uses parallel_apply"),
         (
             "one after the other",
-            _but(_APPLY, "thread.start()\n", "thread.start()\n        thread.join()\n"),
+            but(_APPLY, "thread.start()\n", "thread.start()\n        thread.join()\n"),
             "did not run at the same time",
         ),
         (
             "no threads",
-            _but(_APPLY, "thread.start()", "thread.run()").replace("thread.join()", "pass"),
+            but(_APPLY, "thread.start()", "thread.run()").replace("thread.join()", "pass"),
             "did not run at the same time",
         ),
         (
             "nobody waits",
-            _but(_APPLY, "thread.join()", "pass"),
+            but(_APPLY, "thread.join()", "pass"),
             "Does your function wait until every thread has ended?",
         ),
         (
             "in the order of arrival",
-            _but(_APPLY, "[None] * len(replicas)", "[]").replace(
+            but(_APPLY, "[None] * len(replicas)", "[]").replace(
                 "outputs[k] = replicas[k](*inputs[k])",
                 "outputs.append(replicas[k](*inputs[k]))",
             ),
@@ -225,37 +95,37 @@ MUTANTS = {
         ),
         (
             "always records",
-            _but(_APPLY, "records, outputs", "_, outputs").replace("(records)", "(True)"),
+            but(_APPLY, "records, outputs", "_, outputs").replace("(records)", "(True)"),
             "the replicas recorded gradients",
         ),
         (
             "never records",
-            _but(_APPLY, "torch.set_grad_enabled(records)", "torch.no_grad()"),
+            but(_APPLY, "torch.set_grad_enabled(records)", "torch.no_grad()"),
             "the replicas recorded no gradients",
         ),
         (
             "asked in the wrong thread",
-            _but(_APPLY, "(records)", "(torch.is_grad_enabled())"),
+            but(_APPLY, "(records)", "(torch.is_grad_enabled())"),
             "in the right thread",
         ),
         (
             "exceptions are dropped",
-            _but(_APPLY, "sorted(errors.items())", "()"),
+            but(_APPLY, "sorted(errors.items())", "()"),
             "it raised nothing",
         ),
         (
             "the exception itself",
-            _but(_APPLY, 'RuntimeError(f"replica {k}: {error}") from error', "error"),
+            but(_APPLY, 'RuntimeError(f"replica {k}: {error}") from error', "error"),
             "it raised ValueError, expected a RuntimeError",
         ),
-        ("no number", _but(_APPLY, "replica {k}: ", "a replica: "), "not `replica 2`"),
-        ("no message", _but(_APPLY, "{k}: {error}", "{k} failed"), "not what the replica said"),
+        ("no number", but(_APPLY, "replica {k}: ", "a replica: "), "not `replica 2`"),
+        ("no message", but(_APPLY, "{k}: {error}", "{k} failed"), "not what the replica said"),
         (
             "who failed first in time",
-            _but(_APPLY, "sorted(errors.items())", "errors.items()"),
+            but(_APPLY, "sorted(errors.items())", "errors.items()"),
             "Which replica should the caller look at first?",
         ),
-        ("one argument", _but(_APPLY, "(*inputs[k])", "(inputs[k])"), ""),
+        ("one argument", but(_APPLY, "(*inputs[k])", "(inputs[k])"), ""),
     ],
     "02.3": [
         (

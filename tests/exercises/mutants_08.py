@@ -178,7 +178,6 @@ MUTANTS = {
         ("past DDP", _mended(FORWARD), "Who calls DDP's forward"),
         ("no epoch", _mended(EPOCH), "which epoch"),
         ("evaluation mode", _mended(MODE), "what is the model's mode"),
-        ("two are left", _mended(EPOCH, MODE), "which epoch"),
         ("all three are left", _mended(FORWARD, EPOCH, MODE), "which epoch"),
         (
             "divided again",

@@ -3,7 +3,7 @@
 import torch
 import torch.distributed as dist
 
-from course_utils.exercises.compare import Wrong, count, judge
+from course_utils.exercises.compare import Wrong, count, judge, shape
 from course_utils.exercises.findings import judging, observe, random_values, where
 from course_utils.worker import init
 
@@ -17,9 +17,7 @@ def hint(found: dict, expected: list, rank: int, length: int) -> str:
     got, ranks = found["answer"], len(expected)
     if not isinstance(got, list) or len(got) != ranks:
         return f"There are {count(ranks, 'rank')}: whose entry is missing, or is in the list twice?"
-    if any(not isinstance(entry, list) or len(entry) != length for entry in got):
-        return f"Each rank gave a tensor of shape ({length},). Which shape do your entries have?"
-    if any(isinstance(entry[0], list) for entry in got):
+    if any(shape(entry) != (length,) for entry in got):
         return f"Each rank gave a tensor of shape ({length},). Which shape do your entries have?"
     if sorted(got) == sorted(expected):
         return "All tensors are there, but entry r should be rank r's, on every rank."
@@ -39,14 +37,8 @@ def measure(length: int, dtype: torch.dtype) -> None:
     here = where(f"{count(length, 'value')} each")
     expected = [tensor.tolist() for tensor in tensors]
     with judging():
-        judge(
-            here,
-            found,
-            expected,
-            kinds=("list", "tuple"),
-            dtype=str(dtype).removeprefix("torch."),
-            otherwise=hint(found, expected, rank, length),
-        )
+        question = hint(found, expected, rank, length)
+        judge(here, found, expected, (), question, kinds=("list", "tuple"), dtype=dtype)
     with judging():  # after the values of all ranks
         if collectives := sorted({name for name, _ in found["calls"]} - {"send", "recv"}):
             said = f"{here} used {', '.join(collectives)}"

@@ -6,6 +6,7 @@ from course_utils.exercises.findings import judging, observe
 
 from exercise_00_3 import busbw
 
+NUMBERS = ("float", "int", "float32", "float64")
 SHARED = ("reduce_scatter", "all_gather", "all_to_all")
 CASES = ((1_000_000, 0.5, 4), (1_000_000, 0.5, 2), (999, 0.001, 3), (7_654_321, 0.37, 7))
 
@@ -38,15 +39,11 @@ for size, seconds, world in CASES:
         found = observe(busbw, name, size, seconds, world)
         right = factor(name, world)
         with judging():
-            judge(
-                f'busbw("{name}", {size}, {seconds:g}, {world})',
-                found,
-                size / seconds * right,
-                kinds=("float", "int", "float32", "float64"),
-                tolerance=3e-7,  # float32 is fine
-                mistakes=mistakes(size / seconds, seconds, world, right),
-                otherwise="Multiply S / t by the share of S that each rank must send.",
-            )
+            call = f'busbw("{name}", {size}, {seconds:g}, {world})'
+            known = mistakes(size / seconds, seconds, world, right)
+            hint = "Multiply S / t by the share of S that each rank must send."
+            bandwidth, loose = size / seconds * right, 3e-7  # float32 is fine
+            judge(call, found, bandwidth, known, hint, kinds=NUMBERS, tolerance=loose)
 with judging():
     slip = "For an unknown name, a number is worse than an error. Which error fits?"
     refused('busbw("all_recude", 1, 1, 2)', busbw, "all_recude", 1, 1.0, 2, hint=slip)

@@ -9,7 +9,7 @@ from typing import Any
 import tape
 import torch
 
-from course_utils.exercises.compare import Wrong, article, expect
+from course_utils.exercises.compare import Wrong, article, expect, kind, name_of, plain
 from course_utils.exercises.findings import judging, random_values
 
 from exercise_01_1 import grad
@@ -31,48 +31,37 @@ def goes_on(a: Any, b: Any, c: Any) -> tuple:
     return result, (b, a)
 
 
-# What is shown; what builds the result and says what is wanted; the answer; a question.
-GRAPHS: list[tuple[str, Callable, Callable, str]] = [
-    (
-        "a * b",
-        lambda a, b, c: (a * b, [a, b]),
-        lambda a, b, c: [b, a],
-        FROM_WHICH_END,
-    ),
+# What is shown; what builds the result and says what is wanted; a question.
+GRAPHS: list[tuple[str, Callable, str]] = [
+    ("a * b", lambda a, b, c: (a * b, [a, b]), FROM_WHICH_END),
     (
         "(a + b) * a",
         lambda a, b, c: ((a + b) * a, [a, b]),
-        lambda a, b, c: [2 * a + b, a],
         "a is used on two lines. What happens to the gradient that came first?",
     ),
     (
         "a * b, with b * c on the tape",
         unused,
-        lambda a, b, c: [b, a, None],
         "No path leads from c to the result. What should you return for c?",
     ),
     (
         "a * a + a",
         lambda a, b, c: (a * a + a, [a]),
-        lambda a, b, c: [2 * a + 1],
         "a is used three times here. What happens to the gradients of the other uses?",
     ),
     (
         "a * c + (a + b)",
         lambda a, b, c: (a * c + (a + b), [a, b, c]),
-        lambda a, b, c: [c + 1, 1.0, a],
         "a + b passes the same Variable to a and to b. Who else sees it when you change it?",
     ),
     (
         "a * b, and result * c on the tape after it",
         goes_on,
-        lambda a, b, c: [a, b],
         "The result need not be the last on the tape. How do you recognise it?",
     ),
     (
         "a itself, which no operation made",
         lambda a, b, c: (a, [b, a]),
-        lambda a, b, c: [None, 1.0],
         "Here the result itself is wanted too. What is its gradient with respect to itself?",
     ),
 ]
@@ -103,27 +92,22 @@ def judged(where: str, result: Any, wanted: Any) -> list:
     tape.gradient_tape[:] = spies
     found = grad(result, wanted)
     if list(tape.gradient_tape[: len(before)]) != spies:
-        raise Wrong(
-            f"{where} grad changed the tape: lines are gone, or in another order",
-            "Other code reads it too. Go through it backwards without reversing it.",
-        )
+        hint = "Other code reads it too. Go through it backwards without reversing it."
+        raise Wrong(f"{where} grad changed the tape: lines are gone, or in another order", hint)
     if early:  # and an `except` of the student's has caught it
         _not_skipped(where)
     listed = isinstance(found, (list, tuple))
     if not listed or len(found) != len(wanted):
-        kind = article(type(found).__name__)
-        got = f"{kind} of {len(found)}" if listed else kind
-        raise Wrong(
-            f"{where} grad returned {got}, expected a list of {len(wanted)}: one for each wanted",
-            "In which order does the caller expect them?",
-        )
+        got = f"{kind(found)} of {len(found)}" if listed else kind(found)
+        said = f"{where} grad returned {got}, expected a list of {len(wanted)}: one for each wanted"
+        raise Wrong(said, "In which order does the caller expect them?")
     for gradient in found:
         if not isinstance(gradient, (tape.Variable, type(None))):
-            raise Wrong(
-                f"{where} grad returned {article(type(gradient).__name__)} as a gradient, expected "
-                "a Variable or None",
-                "Without a path it is None, else a Variable that can be differentiated again.",
+            said = (
+                f"{where} grad returned {kind(gradient)} as a gradient, expected a Variable or None"
             )
+            hint = "Without a path it is None, else a Variable that can be differentiated again."
+            raise Wrong(said, hint)
     return list(found)
 
 
@@ -139,26 +123,28 @@ def leaves(values: tuple[float, ...]) -> list:
     return [tape.Variable(value, name) for name, value in zip("abc", tensors, strict=True)]
 
 
+def torchs(build: Callable, values: tuple[float, ...]) -> list:
+    """The gradients by torch's own autograd."""
+    tensors = [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in values]
+    return list(map(plain, torch.autograd.grad(*build(*tensors), allow_unused=True)))
+
+
 random = [tuple(random_values(seed, 3, dtype=torch.float64).tolist()) for seed in (0, 1)]
-for describe, build, answer, question in GRAPHS:
+for describe, build, question in GRAPHS:
     for values in ((2.0, 3.0, 5.0), *random):
         given = leaves(values)
         where = "a, b, c = 2, 3, 5" if values == (2.0, 3.0, 5.0) else "a, b, c random"
         where = f"{where}, result = {describe}:"
         with judging():
-            result, wanted = build(*given)
-            found = judged(where, result, wanted)
-            gradients, expected = f"{where} the gradients are", answer(*values)
+            found, expected = judged(where, *build(*given)), torchs(build, values)
             if any(x is None and y is not None for x, y in zip(found, expected, strict=True)):
                 question = FROM_WHICH_END  # a path leads there
-            expect(gradients, numbers(found), expected, otherwise=question)
+            expect(f"{where} the gradients are", numbers(found), expected, otherwise=question)
             for gradient in found:
                 if gradient is not None and gradient.value.dtype != torch.float64:
-                    other = article(str(gradient.value.dtype).removeprefix("torch."))
-                    raise Wrong(
-                        f"{where} a gradient is {other}, expected a float64 like the result",
-                        "Does the 1 that you begin with have the result's dtype?",
-                    )
+                    other = article(name_of(gradient.value.dtype))
+                    said = f"{where} a gradient is {other}, expected a float64 like the result"
+                    raise Wrong(said, "Does the 1 that you begin with have the result's dtype?")
             if numbers(given) != list(values):
                 raise Wrong(f"{where} grad changed a value of a, b or c", "Make new Variables.")
 with judging():

@@ -10,6 +10,8 @@ from exercise_01_3 import hvp
 
 LINEAR = "When is the gradient independent of x, and what is the curvature then?"
 OF_WHAT = "H v is the gradient of a number. Of which?"
+TIMES_V = "That is the gradient times v, number by number. What is the next step?"
+DIAGONAL = "That uses the diagonal of H only. How does x1 change the slope along x2?"
 
 
 def mixed(x):
@@ -57,27 +59,21 @@ for name, f, n in cases:
             hint = LINEAR if name == "linear" else "Return the numbers, as a tensor."
             raise Wrong(f"{where} it gave {article(found['kind'])}, expected a Tensor", hint)
         if calls != 1:
-            raise Wrong(
-                f"{where} f was called {count(calls, 'time')}, expected once",
-                "Don't compute f again: what did the first gradient leave on the tape?",
-            )
-        judge(
-            where,
-            found,
-            (hessian @ v).tolist(),
-            dtype="float64",
-            verb="the product is",
-            mistakes={
-                "That is the gradient. H v needs one more derivative.": gradient.tolist(),
-                "That is the gradient times v, number by number. What is the next step?": (
-                    gradient * v
-                ).tolist(),
-                "That uses the diagonal of H only. How does x1 change the slope along x2?": (
-                    hessian.diagonal() * v
-                ).tolist(),
-                "That is H times ones. Where does v come in?": hessian.sum(1).tolist(),
-            },
-            otherwise=OF_WHAT,
-        )
+            hint = "Don't compute f again: what did the first gradient leave on the tape?"
+            raise Wrong(f"{where} f was called {count(calls, 'time')}, expected once", hint)
+        mistakes = [
+            ("That is the gradient. H v needs one more derivative.", gradient),
+            (
+                "That is the gradient times v, number by number. What is the next step?",
+                gradient * v,
+            ),
+            (
+                "That uses the diagonal of H only. How does x1 change the slope along x2?",
+                hessian.diagonal() * v,
+            ),
+            ("That is H times ones. Where does v come in?", hessian.sum(1)),
+        ]
+        verb = "the product is"
+        judge(where, found, hessian @ v, mistakes, OF_WHAT, dtype=x.dtype, verb=verb)
         if not torch.equal(variable.value, x) or not torch.equal(direction, v):
             raise Wrong(f"{where} it changed x or v", "They belong to the caller. Make new values.")

@@ -1,6 +1,5 @@
 """Calls the student's scatter and gather on nested values, and lets gradients flow through both."""
 
-import math
 from typing import Any
 
 import torch
@@ -58,8 +57,7 @@ def differ_in_values(got: Tensor, expected: Tensor, name: str) -> tuple[str, str
 
 def cut(batch: Tensor, devices: list[torch.device]) -> list[Tensor]:
     """What `scatter` has to make of a tensor."""
-    size = math.ceil(len(batch) / len(devices))
-    parts = [batch[start : start + size] for start in range(0, len(batch), size)]
+    parts = batch.chunk(len(devices))  # fewer than devices where rows are few
     return [part.to(device) for part, device in zip(parts, devices, strict=False)]
 
 
@@ -94,11 +92,10 @@ def check_flow() -> None:
     call = "7 rows on 3 devices, scattered and gathered"
     hint = "Do you use only tensor operations, so that autograd can follow?"
     with judging():
-        parts = called(
-            "scatter of 7 rows", scatter, (batch,), [CPU] * 3, hint=hint, may_change=True
-        )
+        more = {"hint": hint, "may_change": True}
+        parts = called("scatter of 7 rows", scatter, (batch,), [CPU] * 3, **more)
         outputs = [part[0] for part in parts]
-        whole = called("gather of 3 parts", gather, outputs, CPU, hint=hint, may_change=True)
+        whole = called("gather of 3 parts", gather, outputs, CPU, **more)
         if not whole.requires_grad:
             question = "Do the parts still belong to the batch's autograd graph?"
             raise Wrong(f"{call}: no gradient flows back to the batch", question)

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 import torch
 
@@ -15,21 +16,23 @@ from exercise_02_2 import parallel_apply
 PATIENCE = 3.0  # seconds that a replica waits for the others to be there
 
 
+def each_of(replica: Callable, number: int) -> list[Callable]:
+    """The replicas, each of which knows its place."""
+    return [partial(replica, place) for place in range(number)]
+
+
 def check_outputs(number: int) -> None:
     """Outputs in the replicas' order, even though the first replica finishes last."""
 
-    def replica(place: int) -> Callable:
-        def forward(x: torch.Tensor, factor: float) -> torch.Tensor:
-            time.sleep(0.02 * (number - place))
-            return x * factor + place
-
-        return forward
+    def replica(place: int, x: torch.Tensor, factor: float) -> torch.Tensor:
+        time.sleep(0.02 * (number - place))
+        return x * factor + place
 
     inputs = [(random_values(place, 3).cpu(), 0.1 + place) for place in range(number)]
     call = f"parallel_apply of {count(number, 'replica')}"
     with judging():
         hint = "inputs[k] is a tuple: all arguments of replica k."
-        found = called(call, parallel_apply, list(map(replica, range(number))), inputs, hint=hint)
+        found = called(call, parallel_apply, each_of(replica, number), inputs, hint=hint)
         if not isinstance(found, list) or len(found) != number:
             many = count(len(found), "entry") if isinstance(found, (list, tuple)) else found
             said = f"{call} returned {type(found).__name__} ({many}), expected a list of {number}"
@@ -39,31 +42,25 @@ def check_outputs(number: int) -> None:
                 said = f"{call}: output {place} is None, but its replica returned a tensor"
                 raise Wrong(said, "Does your function wait until every thread has ended?")
             if not torch.equal(found[place], x * factor + place):
-                said = f"{call}: output {place} is not what replica {place} returned"
-                raise Wrong(
-                    said, "Replica 0 ends last here. Are yours in the order in which they ended?"
-                )
+                hint = "Replica 0 ends last here. Are yours in the order in which they ended?"
+                raise Wrong(f"{call}: output {place} is not what replica {place} returned", hint)
 
 
 def check_threads(number: int) -> None:
     """All replicas run at the same time, in threads of their own that end with the call."""
     everyone, seen = threading.Barrier(number), {}
 
-    def replica(place: int) -> Callable:
-        def forward() -> int:
-            seen[place] = threading.get_ident()
-            try:
-                everyone.wait(PATIENCE)
-            except threading.BrokenBarrierError:
-                seen["alone"] = place
-            return place
-
-        return forward
+    def replica(place: int) -> None:
+        seen[place] = threading.get_ident()
+        try:
+            everyone.wait(PATIENCE)
+        except threading.BrokenBarrierError:
+            seen["alone"] = place
 
     call = f"parallel_apply of {count(number, 'replica')}"
     with judging():
         before = threading.active_count()
-        called(call, parallel_apply, list(map(replica, range(number))), [()] * number)
+        called(call, parallel_apply, each_of(replica, number), [()] * number)
         if "alone" in seen:
             said = f"{call}: the replicas did not run at the same time"
             raise Wrong(said, "Start all threads first. When do you wait for the first one?")
@@ -79,15 +76,11 @@ def check_errors(number: int, failing: dict[int, Exception]) -> None:
     """The first replica that fails is named, with what it said."""
     ran = []
 
-    def replica(place: int) -> Callable:
-        def forward() -> int:
-            time.sleep(0.02 * (number - place))  # the last one fails first
-            ran.append(place)
-            if place in failing:
-                raise failing[place]
-            return place
-
-        return forward
+    def replica(place: int) -> None:
+        time.sleep(0.02 * (number - place))  # the last one fails first
+        ran.append(place)
+        if place in failing:
+            raise failing[place]
 
     first = min(failing)
     said = f"{type(failing[first]).__name__} in replica {first} of {number}"
@@ -95,18 +88,17 @@ def check_errors(number: int, failing: dict[int, Exception]) -> None:
         said += f" and another one in replica {max(failing)}"
     with judging():
         try:
-            found = parallel_apply(list(map(replica, range(number))), [()] * number)
+            found = parallel_apply(each_of(replica, number), [()] * number)
         except NotImplementedError:
             raise
-        except RuntimeError as error:
-            text = str(error)
         except Exception as error:
-            got = type(error).__name__
-            hint = "Which exception does the caller get, and what does its text say?"
-            raise Wrong(f"{said}: it raised {got}, expected a RuntimeError", hint) from None
+            caught, text = error, str(error)
         else:
             hint = "What happens to an exception in a thread? How can the caller get it?"
             raise Wrong(f"{said}: it raised nothing and returned {found}", hint)
+        if not isinstance(caught, RuntimeError):
+            hint = "Which exception does the caller get, and what does its text say?"
+            raise Wrong(f"{said}: it raised {type(caught).__name__}, expected a RuntimeError", hint)
         if f"replica {first}" not in text:
             hint = "Which replica should the caller look at first?"
             raise Wrong(f"{said}: the RuntimeError says {text!r}, not `replica {first}`", hint)
@@ -136,9 +128,8 @@ def check_grad_mode(records: bool) -> None:
             hint = "Call torch.is_grad_enabled() in the right thread. Which one is that?"
             raise Wrong(f"{call}: the replicas {did}", hint)
         if after != records:
-            raise Wrong(
-                f"{call}: the caller's own setting has changed", "Restore it before you return."
-            )
+            hint = "Restore it before you return."
+            raise Wrong(f"{call}: the caller's own setting has changed", hint)
 
 
 for number in (2, 3, 1, 5):

@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from course_utils.exercises.compare import TOLERANCE, Wrong, expect, hint_for, named_calls
+from course_utils.exercises.compare import TOLERANCE, Wrong, expect, name_of, named_calls
 from course_utils.exercises.findings import judging, observe, random_values, where
 from course_utils.worker import device, init
 
@@ -40,19 +40,18 @@ def gradients(model: nn.Module) -> dict[str, Tensor | None]:
     return {name: None if p.grad is None else p.grad.clone() for name, p in named}
 
 
-def averaged(own: dict[str, Tensor | None], times: float = 1.0) -> dict[str, Tensor | None]:
+def averaged(own: dict[str, Tensor | None]) -> dict[str, Tensor]:
     """The mean over the ranks."""
-    found = {}
-    for name, gradient in own.items():
-        if gradient is not None:
-            dist.all_reduce(gradient)
-            found[name] = gradient * times / dist.get_world_size()
+    found = {name: gradient for name, gradient in own.items() if gradient is not None}
+    for gradient in found.values():
+        dist.all_reduce(gradient)
+        gradient /= dist.get_world_size()
     return found
 
 
 def look(here: str, model: nn.Module, before: dict, expected: dict, own: dict, world: int) -> None:
     """Raise `Wrong` at the first parameter or gradient that is not as it should be."""
-    tolerance = TOLERANCE[str(next(model.parameters()).dtype).removeprefix("torch.")]
+    tolerance = TOLERANCE[name_of(next(model.parameters()).dtype)]
     for name, parameter in model.named_parameters():
         if not torch.equal(parameter.detach(), before[name]):
             hint = "The hook gets the parameter. What of it has to be averaged?"
@@ -64,17 +63,16 @@ def look(here: str, model: nn.Module, before: dict, expected: dict, own: dict, w
         if name not in expected:
             continue
         right = expected[name].flatten()
-        mistakes = {
-            "That is this rank's own gradient. Does the sum get back to `.grad`?": own[name],
-            "That is the sum over the ranks. What makes it a mean?": right * world,
-            "Do you divide twice, in the hook and by asking for a mean?": right / world,
-        }
-        mistakes = {q: v.flatten().tolist() for q, v in mistakes.items()} if world > 1 else {}
-        otherwise = "Write down each rank's gradient. Which of them do you count, and how often?"
+        mistakes = [
+            ("That is this rank's own gradient. Does the sum get back to `.grad`?", own[name]),
+            ("That is the sum over the ranks. What makes it a mean?", right * world),
+            ("Do you divide twice, in the hook and by asking for a mean?", right / world),
+        ]
+        mistakes = [(question, wrong.flatten()) for question, wrong in mistakes]
+        hint = "Write down each rank's gradient. Which of them do you count, and how often?"
         if got is None:
-            otherwise = "It is gone. Does your hook write the mean back?"
-        hint = hint_for(got, mistakes, otherwise, tolerance)
-        expect(f"{here}: the gradient of {name} is", got, right.tolist(), (), hint, tolerance)
+            hint = "It is gone. Does your hook write the mean back?"
+        expect(f"{here}: the gradient of {name} is", got, right, mistakes, hint, tolerance)
 
 
 init()
@@ -97,7 +95,7 @@ for dtype in (torch.float64, torch.float32):
         loss = model(batch).sum()
         found = observe(loss.backward)
         total = {name: value + total.get(name, 0) for name, value in mean.items()}
-        here = where(f"step {step}, {dtype}".replace("torch.", ""))
+        here = where(f"step {step}, {name_of(dtype)}")
         with judging():
             look(here, model, before, total, own, world)
         with judging():

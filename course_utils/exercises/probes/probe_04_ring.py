@@ -22,7 +22,7 @@ def larger(ours: torch.Tensor, theirs: torch.Tensor) -> torch.Tensor:
     return torch.maximum(ours, theirs, out=ours)
 
 
-def hint(got: list, result: torch.Tensor, every: list, rank: int, combine: object) -> str:
+def question_of(got: list, result: torch.Tensor, every: list, rank: int, combine: object) -> str:
     """The question that fits a wrong value."""
     ranks = len(every)
     if task == "exchange":
@@ -54,24 +54,18 @@ def check_messages(here: str, found: dict, length: int, itemsize: int, ranks: in
     chunk = (length if exchanges else math.ceil(length / ranks)) * itemsize
     if (largest := max(sent, default=0)) > chunk:
         most = f"`going` has {chunk:,}" if exchanges else f"a chunk has at most {chunk:,}"
-        raise Wrong(
-            f"{here} sent {largest:,} bytes in one message; {most}",
-            "What does the right neighbour still need of all that?",
-        )
+        hint = "What does the right neighbour still need of all that?"
+        raise Wrong(f"{here} sent {largest:,} bytes in one message; {most}", hint)
     allowed = 1 if exchanges else ranks - 1
     if len(sent) > allowed:
-        raise Wrong(
-            f"{here} sent {count(len(sent), 'message')}, allowed are {allowed}",
-            "How many steps does a chunk need to have been everywhere?",
-        )
+        hint = "How many steps does a chunk need to have been everywhere?"
+        raise Wrong(f"{here} sent {count(len(sent), 'message')}, allowed are {allowed}", hint)
     if len(found["peers"]) > 1:
         to = ", ".join(map(str, found["peers"]))
         raise Wrong(f"{here} sent to ranks {to}", "In a ring each rank has one receiver. Which?")
     if length >= EVEN and sum(sent) != allowed * chunk:
-        raise Wrong(
-            f"{here} sent {sum(sent):,} bytes, expected {allowed} x {chunk:,}",
-            "In which dtype do the values travel? And is every step's message there?",
-        )
+        hint = "In which dtype do the values travel? And is every step's message there?"
+        raise Wrong(f"{here} sent {sum(sent):,} bytes, expected {allowed} x {chunk:,}", hint)
 
 
 def measure(
@@ -104,24 +98,16 @@ def measure(
             terms = [each.tensor_split(ranks)[right] for each in every]
             case += f", chunk {right}" * (ranks > 1)
     here, got = where(case), found["answer"] if isinstance(found["answer"], list) else []
-    none = "Which chunk does this rank own in the end? Return it."
-    tells = terms and length < 100 and group is None and combine is not larger
     with judging():
-        judge(
-            here,
-            found,
-            expected.tolist(),
-            dtype=str(dtype).removeprefix("torch."),
-            verb="returned" if task == "reduce_scatter" else "holds",
-            terms=[each.tolist() for each in terms] if tells else None,
-            otherwise=hint(got, result, every, rank, combine)
-            if found["kind"] == "Tensor"
-            else none,
-        )
+        question = "Which chunk does this rank own in the end? Return it."
+        if found["kind"] == "Tensor":
+            question = question_of(got, result, every, rank, combine)
+        verb = "returned" if task == "reduce_scatter" else "holds"
+        terms = terms if length < 100 and group is None and combine is not larger else None
+        judge(here, found, expected, (), question, dtype=dtype, verb=verb, terms=terms)
         if more and not torch.equal(values, every[rank]):
-            raise Wrong(
-                f"{here} changed `going`", "The left neighbour fills `coming`, not `going`."
-            )
+            fills = "The left neighbour fills `coming`, not `going`."
+            raise Wrong(f"{here} changed `going`", fills)
     with judging():
         check_messages(here, found, len(every[rank]), dtype.itemsize, ranks)
 

@@ -3,7 +3,7 @@
 import torch
 import torch.distributed as dist
 
-from course_utils.exercises.compare import expect_calls, judge
+from course_utils.exercises.compare import expect_calls, judge, name_of
 from course_utils.exercises.findings import judging, observe, random_values, where
 from course_utils.worker import init
 
@@ -19,7 +19,7 @@ def reduced(shard: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
 
 def look(case: str, size: int, dtype: torch.dtype, seed: int, expanded: bool) -> None:
     """One shard forward, and one gradient backward."""
-    here, name = where(case), str(dtype).removeprefix("torch.")
+    here = where(case)
     shards = [random_values(seed + r, size, dtype=dtype) for r in range(world)]
     gradients = [random_values(seed + 50 + r, size * world, dtype=dtype) for r in range(world)]
     if expanded:  # as `whole.sum().backward()` gives it: one number, many times
@@ -29,15 +29,10 @@ def look(case: str, size: int, dtype: torch.dtype, seed: int, expanded: bool) ->
     gather = ["all_gather", shards[rank].nbytes]
     with judging():
         found = observe(Gather.apply, shards[rank].clone(), names=("the shard",))
-        judge(
-            f"{here} forward",
-            found,
-            torch.cat(shards).tolist(),
-            dtype=name,
-            otherwise="All ranks' shards, one after another in the order of the ranks.",
-        )
-        allowed = [[gather], *([[]] if world == 1 else [])]
+        hint = "All ranks' shards, one after another in the order of the ranks."
+        judge(f"{here} forward", found, torch.cat(shards), (), hint, dtype=dtype)
         hint = "Which collective gives everybody all shards, and nothing else?"
+        allowed = [[gather], *[[]] * (world == 1)]
         expect_calls(f"{here} forward", found["calls"], allowed, hint)
     with judging():
         names = ("the shard", "the gradient")
@@ -50,15 +45,9 @@ def look(case: str, size: int, dtype: torch.dtype, seed: int, expanded: bool) ->
             ("Divided twice? Count the divisions.", (mean / world)[own]),
             ("That is the piece of another rank.", mean.roll(-size)[own]),
         ]
-        judge(
-            f"{here}: the gradient of its shard",
-            found,
-            mean[own].tolist(),
-            dtype=name,
-            verb="is",
-            mistakes=[(q, v.tolist()) for q, v in mistakes],
-            otherwise="Average all ranks' gradients. Which piece belongs to this rank?",
-        )
+        hint = "Average all ranks' gradients. Which piece belongs to this rank?"
+        what = f"{here}: the gradient of its shard"
+        judge(what, found, mean[own], mistakes, hint, dtype=dtype, verb="is")
         reduce = ["reduce_scatter", mean.nbytes]
         one = [[gather], [reduce], []] if world == 1 else []
         hint = "The whole average is more than this rank needs. Which collective gives its part?"
@@ -69,6 +58,6 @@ init()
 rank, world = dist.get_rank(), dist.get_world_size()
 for number, size in enumerate((2, 1, 37)):
     for dtype in (torch.float32, torch.float64):
-        case = f"{size * world} values, {dtype}".replace("torch.", "")
+        case = f"{size * world} values, {name_of(dtype)}"
         look(case, size, dtype, 100 * number, expanded=False)
 look("the gradient of a sum", 3, torch.float32, 900, expanded=True)

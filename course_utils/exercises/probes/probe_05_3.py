@@ -49,28 +49,17 @@ for number, (case, (rows, scale, dtype)) in enumerate(CASES.items()):
     counts = ", ".join(map(str, rows[:world]))
     here = where(f"{counts} rows, {case}")
     with judging():
+        means = "That is a mean of the ranks' means. Whose rows weigh too much in it?"
         known = [
-            (
-                "That is a mean of the ranks' means. Whose rows weigh too much in it?",
-                sum(doubles) / world,
-            ),
+            (means, sum(doubles) / world),
             ("That is the sum over the ranks. What makes it a mean?", sum(doubles)),
             ("That is this rank's own. Who tells it of the others?", doubles[rank]),
         ]
-        judge(
-            here,
-            found,
-            right.tolist(),
-            dtype=str(dtype).removeprefix("torch."),
-            mistakes=[(q, wrong.tolist()) for q, wrong in known],
-            otherwise=question(found["answer"], right),
-        )
+        judge(here, found, right, known, question(found["answer"], right), dtype=dtype)
     with judging():
         large = [call for call in found["calls"] if call[1] > 8]
         wanted = [["reduce_scatter", every[rank].nbytes]]
         if large not in ([wanted, []] if world == 1 else [wanted]) or len(found["calls"]) > 2:
-            raise Wrong(
-                f"{here} called {named_calls(found['calls'])}; expected {named_calls(wanted)}, and "
-                "at most one collective of a number",
-                "A shard is all that this rank needs. Which collective gives it just that?",
-            )
+            said = f"{here} called {named_calls(found['calls'])}; expected {named_calls(wanted)}"
+            hint = "A shard is all that this rank needs. Which collective gives it just that?"
+            raise Wrong(f"{said}, and at most one collective of a number", hint)

@@ -50,26 +50,17 @@ for name, every in CASES.items():
         otherwise = "In which dtype do you square? The square of 300 is beyond float16."
     here = where(name)
     with judging():
-        judge(
-            here,
-            found,
-            math.sqrt(sum(squares)),
-            kinds=("float",),
-            tolerance=1e-5,
-            mistakes={
-                "That is this rank's own. Who tells it of the others?": norms[rank],
-                "Norms do not add up; their squares do.": sum(norms),
-                "That is the square of the norm.": sum(squares),
-                "Averaged, where the ranks hold different values: what is to be done with them?": (
-                    math.sqrt(sum(squares) / world)
-                ),
-            },
-            otherwise=otherwise,
-        )
+        differ = "Averaged, where the ranks hold different values: what is to be done with them?"
+        mistakes = {
+            "That is this rank's own. Who tells it of the others?": norms[rank],
+            "Norms do not add up; their squares do.": sum(norms),
+            "That is the square of the norm.": sum(squares),
+            differ: math.sqrt(sum(squares) / world),
+        }
+        norm = math.sqrt(sum(squares))
+        judge(here, found, norm, mistakes, otherwise, kinds=("float",), tolerance=1e-5)
     with judging():
         calls = found["calls"]
         if len(calls) not in ((1, 0) if world == 1 else (1,)) or sum(n for _, n in calls) > 8:
-            raise Wrong(
-                f"{here} called {named_calls(calls)}, expected one collective of one number",
-                "Which one number of a rank is all that the others need to know?",
-            )
+            said = f"{here} called {named_calls(calls)}, expected one collective of one number"
+            raise Wrong(said, "Which one number of a rank is all that the others need to know?")

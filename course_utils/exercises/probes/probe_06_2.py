@@ -5,7 +5,7 @@ import torch.distributed as dist
 from torch.nn.functional import linear
 
 from course_utils.exercises.cut_layers import look
-from course_utils.exercises.findings import random_values, where
+from course_utils.exercises.findings import pair, random_values, where
 from course_utils.worker import init
 
 from exercise_06_2 import column, row
@@ -14,7 +14,7 @@ ADDED = "Every rank has this gradient already, and yours adds them up."
 CUT = "Compare it with the whole layer's, cut as the tensor is cut."
 
 
-def probe(kind: str, leading: tuple, biased: bool, members: list, group, dtype) -> None:
+def probe(kind: str, leading: tuple, biased: bool, dtype, group, members: list) -> None:
     """One call of `column` or `row`, shared by `members`."""
     t, place = len(members), members.index(dist.get_rank())
     inputs, outputs = (3, 2 * t) if kind == "column" else (2 * t, 3)
@@ -90,12 +90,10 @@ def tail(own: dict) -> tuple:
 
 
 init()
-rank, world = dist.get_rank(), dist.get_world_size()
-everyone, halves = list(range(world)), [[0, 1], [2, 3]]
-groups = [dist.new_group(half) for half in halves] if world == 4 else []
+all_ranks, mine = (None, list(range(dist.get_world_size()))), pair()
 for dtype in (torch.float64, torch.float32):
     for kind in ("column", "row"):
-        probe(kind, (2,), True, everyone, None, dtype)
-        probe(kind, (2, 4), False, everyone, None, dtype)
-        if groups:
-            probe(kind, (3,), True, halves[rank // 2], groups[rank // 2], dtype)
+        probe(kind, (2,), True, dtype, *all_ranks)
+        probe(kind, (2, 4), False, dtype, *all_ranks)
+        if mine:
+            probe(kind, (3,), True, dtype, *mine)

@@ -2,8 +2,7 @@
 
 import torch
 
-from course_utils.exercises.compare import judge
-from course_utils.exercises.cut_layers import plain
+from course_utils.exercises.compare import count, judge
 from course_utils.exercises.findings import judging, observe, random_values
 
 from exercise_06_3 import side_by_side
@@ -19,14 +18,9 @@ for heads, shape in ((2, (4,)), (2, (4, 3)), (3, (6, 6)), (4, (4,)), (1, (3, 3))
             ("The D/H rows of a head's q stay together.", crosswise),
             ("Rounded: where does yours take another dtype?", torch.cat(rows).float()),
         ]
-        expected, mistakes = torch.cat(rows).tolist(), plain(mistakes)
+        right = torch.cat(rows)  # before the call, which might change what it is given
         found = observe(side_by_side, *three, heads, names=("q", "k", "v"))
         with judging():
-            judge(
-                f"{heads} head{'s' * (heads > 1)}, three tensors {shape}: side_by_side",
-                found,
-                expected,
-                dtype=str(dtype).removeprefix("torch."),
-                mistakes=mistakes,
-                otherwise="D/H rows of q, then of k, then of v, for one head after the other.",
-            )
+            call = f"{count(heads, 'head')}, three tensors {shape}: side_by_side"
+            hint = "D/H rows of q, then of k, then of v, for one head after the other."
+            judge(call, found, right, mistakes, hint, dtype=dtype)

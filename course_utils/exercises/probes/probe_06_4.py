@@ -6,7 +6,7 @@ from torch.nn.functional import cross_entropy
 
 from course_utils.exercises.compare import Wrong
 from course_utils.exercises.cut_layers import NEEDED, look
-from course_utils.exercises.findings import judging, random_values, where
+from course_utils.exercises.findings import judging, pair, random_values, where
 from course_utils.meter import meter
 from course_utils.worker import device, init
 
@@ -17,7 +17,7 @@ LARGE = "With small logits yours is right. What is exp(1000)? And whose maximum 
 TARGET = "ln of the sum over the whole vocabulary, minus the target's logit, which one rank has."
 
 
-def probe(case: str, size: int, targets: list[int], members: list, group, dtype) -> None:
+def probe(case: str, size: int, targets: list[int], dtype, group, members: list) -> None:
     """One call: `size` tokens of the vocabulary on each of `members`."""
     t, place = len(members), members.index(dist.get_rank())
     whole = random_values(5, len(targets), size * t, dtype=dtype)
@@ -59,20 +59,17 @@ def probe(case: str, size: int, targets: list[int], members: list, group, dtype)
         if not torch.equal(given, ids):
             raise Wrong(f"{here} changed targets that it was given", NEEDED)
         if (most := values[0] / len(targets)) > MOST_VALUES:
-            raise Wrong(
-                f"{here} handed {most:g} values per position to collectives, allowed are 4",
-                "Which numbers of a rank does the formula need, for each position?",
-            )
+            said = f"{here} handed {most:g} values per position to collectives, allowed are 4"
+            raise Wrong(said, "Which numbers of a rank does the formula need, for each position?")
 
 
 init()
-rank, world = dist.get_rank(), dist.get_world_size()
-everyone, halves = list(range(world)), [[0, 1], [2, 3]]
-groups = [dist.new_group(half) for half in halves] if world == 4 else []
+world, mine = dist.get_world_size(), pair()
+all_ranks = None, list(range(world))
 for dtype in (torch.float64, torch.float32):
     for case in ("small", "large", "negative") if dtype is torch.float64 else ("small",):
         # The first and last id of the first rank, of the second, and of the last.
-        probe(case, 7, [0, 6, 7, 13, 7 * world - 1], everyone, None, dtype)
-    probe("small", 3, [4], everyone, None, dtype)
-    if groups:
-        probe("small", 4, [7, 0, 3], halves[rank // 2], groups[rank // 2], dtype)
+        probe(case, 7, [0, 6, 7, 13, 7 * world - 1], dtype, *all_ranks)
+    probe("small", 3, [4], dtype, *all_ranks)
+    if mine:
+        probe("small", 4, [7, 0, 3], dtype, *mine)

@@ -19,10 +19,11 @@ def mistakes(sums: list[float], counts: list[int], rank: int) -> list[tuple[str,
     ranks, mean = len(counts), sum(sums) / sum(counts)
     means = [total / n for total, n in zip(sums, counts, strict=True) if n]
     exps = list(map(math.exp, means))
+    as_many = "Right sum, wrong count: has every rank as many tokens as this one?"
     of_means = "That is a mean of the ranks' means. Whose tokens weigh too much in it?"
     of_exps = "That is a mean of perplexities. Is exp of a mean the mean of exp?"
     own = sums[rank] / counts[rank] if counts[rank] else math.inf
-    count = ranks * counts[rank]
+    own_count = sum(sums) / (ranks * counts[rank]) if counts[rank] else math.inf
     return [
         ("That is the mean loss. Perplexity is one step further: which?", mean),
         ("Losses are in nats, to the base e. Which base did you use?", 2**mean),
@@ -32,10 +33,7 @@ def mistakes(sums: list[float], counts: list[int], rank: int) -> list[tuple[str,
         (of_exps, sum(exps) / len(exps)),
         (of_exps, sum(exps) / ranks),
         (of_exps, (sum(exps) + ranks - len(exps)) / ranks),
-        (
-            "Right sum, wrong count: has every rank as many tokens as this one?",
-            math.exp(min(700, sum(sums) / count)) if count else math.inf,
-        ),
+        (as_many, math.exp(min(700, own_count))),
     ]
 
 
@@ -55,15 +53,8 @@ for times, dtype in ((1, torch.float32), (1, torch.float64), (50_000, torch.floa
         otherwise = "Nearly right: the last digits are gone. In which dtype do you add?"
     here = where(f"{', '.join(f'{n:,}' for n in lengths)} tokens")
     with judging():
-        judge(
-            here,
-            found,
-            expected,
-            kinds=("float",),
-            tolerance=1e-12,
-            mistakes=mistakes(sums, lengths, rank),
-            otherwise=otherwise,
-        )
+        known = mistakes(sums, lengths, rank)
+        judge(here, found, expected, known, otherwise, kinds=("float",), tolerance=1e-12)
     with judging():
         if len(counts) > 1 and not found["calls"]:
             hint = "The value is right. What carried it to this rank: a store, a file?"

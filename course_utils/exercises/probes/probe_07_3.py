@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformer import Transformer
 
-from course_utils.exercises.compare import Wrong, close
+from course_utils.exercises.compare import Wrong, close, plain
 from course_utils.exercises.findings import judging, where
 from course_utils.meter import meter
 from course_utils.worker import device, init
@@ -67,12 +67,9 @@ alike = [each == after.tolist() for each in everyone(after.tolist())]
 sent = sum(call.bytes for call in moved.calls if call.name == "all_reduce")
 sizes = [len(rows) for rows in given]
 with judging():
-    if sizes != [SIZE // world // M] * (STEPS * M):
-        raise Wrong(
-            f"{where()} passed {sizes} windows through the model, expected "
-            f"{[SIZE // world // M] * (STEPS * M)}",
-            "Each rank takes its share of the batch, in m micro-batches.",
-        )
+    if sizes != (shares := [SIZE // world // M] * (STEPS * M)):
+        said = f"{where()} passed {sizes} windows through the model, expected {shares}"
+        raise Wrong(said, "Each rank takes its share of the batch, in m micro-batches.")
     if world > 1 and all(rows == seen[0] for rows in seen):
         hint = "On what does `batch` depend? Where does the rank come in?"
         raise Wrong(f"{where()} trained on the same windows as all others", hint)
@@ -83,20 +80,17 @@ with judging():
         other = alike.index(False)
         hint = "DDP averages gradients only for a forward pass that it has seen. Who runs it?"
         raise Wrong(f"{where()} and rank {other} end with different parameters", hint)
-    if not close(after.tolist(), right.tolist(), 1e-9):
+    if not close(plain(after), plain(right)):
         moves = right - before
         factor = ((after - before) @ moves / (moves @ moves)).item()
         hint = f"The steps are {factor:.2f} times as long as they should be. By what do you divide?"
         for name, part in {"first": slice(1), "last": slice(-1, None)}.items():
-            if close(after.tolist(), one_process(part)[0].tolist(), 1e-9):
+            if close(plain(after), plain(one_process(part)[0])):
                 hint = f"Only the {name} micro-batch of each step counts. Who forgets the others?"
         raise Wrong(f"{where()}: the parameters are not those of one process", hint)
-    if sent != STEPS * 8 * len(after):
+    if sent != (once := STEPS * 8 * len(after)):
         hint = "Gradients should travel once per step. What keeps DDP silent until then?"
-        raise Wrong(
-            f"{where()} sent {sent:,} bytes by all_reduce, expected {STEPS * 8 * len(after):,}",
-            hint,
-        )
+        raise Wrong(f"{where()} sent {sent:,} bytes by all_reduce, expected {once:,}", hint)
 if not isinstance(losses, list) or len(losses) != STEPS:
     losses = [float("nan")] * STEPS
 mean = [sum(each) / world for each in zip(*everyone(losses), strict=True)]

@@ -42,19 +42,12 @@ for size in (37, 11, 10, 5, 3, 5000, 1):
     mine = list(DistributedSampler(range(size), shuffle=False))
     found = observe(accuracy, right[mine].to(device()), size, names=("`right`",))
     exact = right.sum().item() / size
-    near = isinstance(found["answer"], float) and abs(found["answer"] - exact) < 0.02
     with judging():
         here = where(count(size, "sample"))
-        judge(
-            here,
-            found,
-            exact,
-            kinds=("float", "int"),
-            tolerance=1e-6,
-            mistakes=mistakes(right.tolist(), ranks, rank),
-            otherwise="Nearly right: do you round or truncate a number on the way?"
-            if near
-            else "Sample k of rank r is number r + k N. Which numbers are past the end?",
-        )
+        hint = "Sample k of rank r is number r + k N. Which numbers are past the end?"
+        if isinstance(found["answer"], float) and abs(found["answer"] - exact) < 0.02:
+            hint = "Nearly right: do you round or truncate a number on the way?"
+        known = mistakes(right.tolist(), ranks, rank)
+        judge(here, found, exact, known, hint, kinds=("float", "int"), tolerance=1e-6)
     with judging():
         expect_two_numbers(here, found["calls"])

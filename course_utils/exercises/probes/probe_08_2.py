@@ -3,7 +3,7 @@
 import torch
 import torch.distributed as dist
 
-from course_utils.exercises.compare import count, expect_calls, judge
+from course_utils.exercises.compare import count, expect_calls, judge, name_of
 from course_utils.exercises.findings import judging, observe, random_values, where
 from course_utils.worker import init
 
@@ -30,8 +30,8 @@ def look(size: int, shape: tuple[int, ...], dtype: torch.dtype, seed: int) -> No
     shares = [whole[place.to(whole.device)] for place in places]
     rows = -(-size // ranks)
     padded = [torch.cat([s, s.new_zeros(rows - len(s), *shape)]) for s in shares]
-    name = str(dtype).removeprefix("torch.")
-    here = where(f"{count(size, 'sample')} of shape {shape}, {name}".replace(" of shape ()", ""))
+    of_shape = f" of shape {shape}" * bool(shape)
+    here = where(f"{count(size, 'sample')}{of_shape}, {name_of(dtype)}")
     found = observe(in_order, shares[rank].clone(), size, names=("`mine`",))
     dealt = torch.stack(padded, 1).flatten(0, 1)
     mistakes = [
@@ -44,18 +44,11 @@ def look(size: int, shape: tuple[int, ...], dtype: torch.dtype, seed: int) -> No
         ("Rounded on the way. In which dtype does yours travel?", whole.float().to(dtype)),
     ]
     with judging():
-        judge(
-            here,
-            found,
-            whole.tolist(),
-            dtype=name,
-            tolerance=0.0,
-            mistakes=[(question, wrong.tolist()) for question, wrong in mistakes],
-            otherwise="Row k of rank r is sample r + k N. Where does it go?",
-        )
+        hint = "Row k of rank r is sample r + k N. Where does it go?"
+        judge(here, found, whole, mistakes, hint, dtype=dtype, tolerance=0.0)
     with judging():
         sent = rows * whole[:1].nbytes
-        allowed = [[["all_gather", sent]], *([[]] if ranks == 1 else [])]
+        allowed = [[["all_gather", sent]], *[[]] * (ranks == 1)]
         hint = "The longest share has ceil(size / N) rows: every rank gives that many, once."
         expect_calls(here, found["calls"], allowed, hint)
 

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset, DistributedSampler
 
-from course_utils.exercises.compare import Wrong, close, unlike
+from course_utils.exercises.compare import Wrong, close, expect
 from course_utils.exercises.findings import judging, random_values, where
 from course_utils.worker import device, init
 
@@ -46,21 +46,16 @@ class Moody(nn.Module):
 
 
 def one_process(
-    seed: int, data: Noted, test: Noted, ranks: list[int], stale: bool, moody: bool, scale: float
+    seed: int, data: Noted, test: Noted, moody: bool = False, scale: float = 1.0
 ) -> tuple[list[float], list[float]]:
-    """All parameters, and the accuracies, after training on the shares of `ranks`.
+    """All parameters and the accuracies, after one process has trained on all ranks' shares.
 
-    Args:
-        seed, data, test: of the model, to train on, and to test on.
-        ranks: whose shares; more than one are averaged.
-        stale: every epoch has the first one's order.
-        moody: the model stays in evaluation mode after the first epoch.
-        scale: of the gradient.
+    `moody`: the model stays in evaluation mode after the first epoch; `scale`: of the gradient.
     """
     model, accuracies = Moody(seed).to(device()), []
     for epoch in range(EPOCHS):
         model.train(not (moody and epoch))
-        orders = [order(data, rank, 0 if stale else epoch) for rank in ranks]
+        orders = [order(data, rank, epoch) for rank in range(dist.get_world_size())]
         for start in range(0, len(orders[0]), BATCH):
             rows = [index for each in orders for index in each[start : start + BATCH]]
             loss = cross_entropy(model(data.inputs[rows]), data.classes[rows])
@@ -92,7 +87,7 @@ def judge(seed: int, size: int) -> None:
     accuracies = train(model, data, test, EPOCHS, BATCH, RATE)
     everyone = [None] * world
     dist.all_gather_object(everyone, flat(model))
-    here, ranks = where(f"{size} samples"), list(range(world))
+    here = where(f"{size} samples")
     length, wanted = len(order(data, rank, 0)), [order(data, rank, e) for e in range(EPOCHS)]
     asked = [data.asked[start : start + length] for start in range(0, EPOCHS * length, length)]
     if len(data.asked) != EPOCHS * length:
@@ -104,27 +99,26 @@ def judge(seed: int, size: int) -> None:
     if asked != wanted:
         hint = "Epochs count from 0, and set_epoch is all the sampler needs."
         raise Wrong(f"{here} asked for {asked[1]} in epoch 2, expected {wanted[1]}", hint)
-    apart = [r for r, other in enumerate(everyone) if not close(other, everyone[0], 1e-9)]
+    apart = [r for r, other in enumerate(everyone) if not close(other, everyone[0])]
     if apart:
         hint = "Who calls DDP's forward? Without it, backward averages nothing."
         raise Wrong(f"{here}: the replicas of rank 0 and rank {apart[0]} differ", hint)
-    right = one_process(seed, data, test, ranks, False, False, 1.0)
-    known = {
-        "After an evaluation, what is the model's mode? Which epochs train in it?": (True, 1.0),
-        "DDP has divided by the number of ranks already.": (False, 1 / world),
-        "Yours adds up over the ranks, and DDP averages. Who multiplies?": (False, float(world)),
-    }
-    if not close(flat(model), right[0], 1e-9):
+    right, right_accuracies = one_process(seed, data, test)
+    mode = "After an evaluation, what is the model's mode? Which epochs train in it?"
+    multiplied = "Yours adds up over the ranks, and DDP averages. Who multiplies?"
+    if not close(flat(model), right):
+        mistakes = [
+            (mode, one_process(seed, data, test, moody=True)[0]),
+            (
+                "DDP has divided by the number of ranks already.",
+                one_process(seed, data, test, scale=1 / world)[0],
+            ),
+            (multiplied, one_process(seed, data, test, scale=world)[0]),
+        ]
         hint = "Train one process on the whole batch by hand: at which step do they part?"
-        for question, (moody, scale) in known.items():
-            mistaken = one_process(seed, data, test, ranks, False, moody, scale)
-            if close(flat(model), mistaken[0], 1e-9):
-                hint = question
-                break
-        raise Wrong(f"{here} trained {unlike(flat(model), right[0])}", hint)
-    if not (isinstance(accuracies, list) and close(accuracies, right[1], 1e-9)):
-        hint = "One accuracy for each epoch, of the whole test set, in evaluation mode."
-        raise Wrong(f"{here} returned {accuracies}, expected {right[1]}", hint)
+        expect(f"{here} trained", flat(model), right, mistakes, hint)
+    hint = "One accuracy for each epoch, of the whole test set, in evaluation mode."
+    expect(f"{here} returned", accuracies, right_accuracies, otherwise=hint)
 
 
 init()

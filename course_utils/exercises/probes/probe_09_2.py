@@ -1,16 +1,39 @@
 """Calls the student's one_f_one_b for every stage of several pipelines."""
 
-from course_utils.exercises.findings import report
+from course_utils.exercises.compare import Wrong, kind
+from course_utils.exercises.findings import judging
 
 from exercise_09_2 import one_f_one_b
+
+
+def look(stage: int, p: int, m: int) -> None:
+    """Judge the list of one of `p` stages, for `m` micro-batches."""
+    behind = p - 1 - stage
+    warm_up = min(behind, m)
+    expected = [f"F{i}" for i in range(warm_up)]
+    for i in range(m):
+        expected += [f"F{warm_up + i}", f"B{i}"] if warm_up + i < m else [f"B{i}"]
+    call = f"one_f_one_b(stage={stage}, stages={p}, microbatches={m})"
+    order = one_f_one_b(stage, p, m)
+    try:
+        got = [f"{action.kind}{action.microbatch}" for action in order]
+    except (AttributeError, TypeError):
+        said = f"{call} returned {kind(order)}, expected a list of Action(kind, microbatch)"
+        raise Wrong(said) from None
+    hint = f"Behind this stage there are {behind} of {p} stages. How many micro-batches fit there?"
+    first = next((n for n, action in enumerate(got) if action.startswith("B")), len(got))
+    if set(got) - set(expected):
+        hint = f"There are {m} micro-batches, numbered from 0. Is your warm-up longer than that?"
+    elif set(expected) - set(got):
+        hint = "Every micro-batch needs a forward and a backward. Which one is missing?"
+    elif first == expected.index("B0"):
+        hint = "The warm-up is right. After it, alternate: one forward, one backward."
+    if got != expected:
+        raise Wrong(f"{call} returned\n{' '.join(got)}, expected\n{' '.join(expected)}", hint)
+
 
 for p in range(1, 6):
     for m in (1, 2, 3, 4, 5, 9):
         for stage in range(p):
-            order = one_f_one_b(stage, p, m)
-            try:
-                said = [f"{action.kind}{action.microbatch}" for action in order]
-            except (AttributeError, TypeError):
-                said = None
-            kind = type(order).__name__
-            report(p=p, m=m, stage=stage, order=said, kind=kind)
+            with judging():
+                look(stage, p, m)

@@ -6,78 +6,87 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from course_utils.exercises.findings import report
-from course_utils.meter import meter
-from course_utils.worker import device, init
+from course_utils.exercises.compare import Wrong, flat, judge
+from course_utils.exercises.findings import judging, observe, pair, random_values, where
+from course_utils.worker import init
 
 from exercise_09_3 import clip_grad_norm
-
-init()
-rank, world = dist.get_rank(), dist.get_world_size()
-pairs = [dist.new_group([first, first + 1]) for first in range(0, world - 1, 2)]
 
 
 def gradients(case: str, of_rank: int) -> list[torch.Tensor | None]:
     """The gradients of a rank's stage; every rank can compute those of all ranks."""
-    generator = torch.Generator().manual_seed(31 * of_rank + len(case))
     dtype = getattr(torch, case.partition(" ")[0])
     scale = 300 if dtype == torch.float16 else 1 + of_rank
     sizes = [(3, 2), (4,), (1,)] if of_rank % 2 == 0 else [(5,), (2, 2)]
-    made = [(scale * torch.randn(size, generator=generator)).to(dtype) for size in sizes]
+    seed = 31 * of_rank + len(case)
+    made = [(scale * random_values(seed + i, *size)).to(dtype) for i, size in enumerate(sizes)]
     if "without" in case:
         return [None for _ in made] if of_rank == 0 and world > 1 else [made[0], None, *made[2:]]
     return made
 
 
+def square(tensors: list[torch.Tensor | None]) -> float:
+    """The sum of the squares of all values."""
+    return sum(t.double().square().sum().item() for t in tensors if t is not None)
+
+
 def look(case: str, limit: float, group: dist.ProcessGroup | None, members: list[int]) -> None:
-    """Report what the student's function does with one stage."""
-    mine = [g if g is None else g.to(device()) for g in gradients(case, rank)]
-    parameters = []
-    for gradient in mine:
-        like = torch.ones(2, dtype=torch.float64) if gradient is None else gradient
-        parameters.append(nn.Parameter(torch.randn_like(like)))
-        parameters[-1].grad = None if gradient is None else gradient.clone()
+    """Judge what the student's function does with one stage."""
+    mine, half = gradients(case, rank), "float16" in case
+    parameters = [nn.Parameter(torch.ones(2) if g is None else torch.randn_like(g)) for g in mine]
+    for parameter, gradient in zip(parameters, mine, strict=True):
+        parameter.grad = None if gradient is None else gradient.clone()
     values = [p.detach().clone() for p in parameters]
     places = [p.grad.data_ptr() for p in parameters if p.grad is not None]
-    with meter() as moved:
-        answer = clip_grad_norm((p for p in parameters), limit, group)
-    squares = [
-        sum(g.double().square().sum().item() for g in gradients(case, r) if g is not None)
-        for r in members
-    ]
-    norm = math.sqrt(sum(squares))
+    given = (p for p in parameters)
+    found = observe(clip_grad_norm, given, limit, group, may_change=True)
+    squares = [square(gradients(case, r)) for r in members]
+    norm, own = math.sqrt(sum(squares)), math.sqrt(square(mine))
     factor = min(1.0, limit / norm)
     after = [p.grad for p in parameters if p.grad is not None]
     before = [g for g in mine if g is not None]
-    loose = 4e-3 if "float16" in case else 1e-4
-    right = len(after) == len(before) and all(
-        torch.equal(a, b) if factor == 1 else torch.allclose(a, b * factor, rtol=loose, atol=1e-6)
-        for a, b in zip(after, before, strict=True)
-    )
-    size = sum(g.double().square().sum().item() for g in before)
-    along = sum((a.double() * b.double()).sum().item() for a, b in zip(after, before, strict=False))
-    number = isinstance(answer, (float, int)) or (torch.is_tensor(answer) and answer.numel() == 1)
-    report(
-        case=f"{case}, {'all ranks' if group is None else 'a pair'}",
-        kind=type(answer).__name__,
-        answer=float(answer) if number else None,
-        norm=norm,
-        limit=limit,
-        own=math.sqrt(size),
-        added=sum(map(math.sqrt, squares)),
-        mean=math.sqrt(sum(squares) / len(members)),
-        factor=factor,
-        ratio=along / size if size else factor,
-        right=right,
-        touched=not all(map(torch.equal, values, (p.detach() for p in parameters))),
-        in_place=places == [g.data_ptr() for g in after],
-        bytes=sum(call.bytes for call in moved.calls),
-    )
+    here = where(f"{case}, {'a pair' if group else 'all ranks'}")
+    with judging():
+        if len(number := flat(found["answer"])) == 1:  # of shape (1,), too
+            found["answer"] = number[0]
+        mistakes = {
+            "That is the norm of this rank alone. How does it learn about the others?": own,
+            "You can't add norms. What can you add?": sum(map(math.sqrt, squares)),
+            "That is the square of the norm.": norm**2,
+            "Is that a mean over the ranks? The norm needs their sum.": norm / len(members) ** 0.5,
+            "Is that the norm before clipping?": limit,
+        }
+        hint = "It is the square root of the sum of all squares, over all ranks. In which dtype?"
+        tolerance, kinds = 1e-3 if half else 1e-5, ("float", "int", "Tensor")
+        judge(here, found, norm, mistakes, hint, kinds=kinds, tolerance=tolerance)
+        if not all(map(torch.equal, values, (p.detach() for p in parameters))):
+            raise Wrong(
+                f"{here}: a parameter has changed", "Clipping changes `.grad`, and only that."
+            )
+        if places != [g.data_ptr() for g in after]:
+            raise Wrong(f"{here}: `.grad` is another tensor now", "Scale it in place.")
+        loose = {"rtol": 0, "atol": 0} if factor == 1 else {"rtol": 4e-3 if half else 1e-4}
+        pairs = list(zip(after, before, strict=True))
+        if not all(torch.allclose(a, b * factor, **loose) for a, b in pairs):
+            ratio = sum((a.double() * b.double()).sum().item() for a, b in pairs) / own**2
+            hint = f"The norm is {norm:.3g} and the limit {limit:.3g}"
+            if norm <= limit:
+                hint += ": it is below, and there is nothing to clip."
+            elif math.isclose(ratio, min(1.0, limit / own), rel_tol=1e-3):
+                hint = "That is the factor for this rank's own norm. Use the norm over all ranks."
+            else:
+                hint += ". By which factor?"
+            raise Wrong(f"{here}: gradients scaled by {ratio:.4f}, expected {factor:.4f}", hint)
+        if (sent := sum(size for _, size in found["calls"])) > 8 * max(2, world):
+            hint = "What do the others need to know about your gradients? Only one number."
+            raise Wrong(f"{here} moved {sent} bytes", hint)
 
 
-everyone = list(range(world))
+init()
+rank, world = dist.get_rank(), dist.get_world_size()
+mine = pair()
 for case in ("float64", "float32", "float64 without some", "float16"):
-    look(case, 0.5, None, everyone)
-    look(case, 1e5, None, everyone)
-    if world == 4:
-        look(case, 0.5, pairs[rank // 2], [rank // 2 * 2, rank // 2 * 2 + 1])
+    look(case, 0.5, None, list(range(world)))
+    look(case, 1e5, None, list(range(world)))
+    if mine:
+        look(case, 0.5, *mine)

@@ -5,8 +5,8 @@ from functools import partial
 import torch
 import torch.distributed as dist
 
-from course_utils.exercises.compare import Wrong, article, expect_calls, judge
-from course_utils.exercises.findings import judging, observe, random_values, where
+from course_utils.exercises.compare import expect_calls, judge, name_of, tensors
+from course_utils.exercises.findings import judging, observe, pair, random_values, where
 from course_utils.worker import init
 
 from exercise_10_1 import top_k
@@ -38,41 +38,25 @@ def look(
     gradient, kept = inputs[me]
     whole, mean = gradient + kept, sum(sent.values()) / len(ranks)
     arguments = (gradient.clone(), kept.clone(), share)
-    function = partial(top_k, group=group) if group else top_k
-    found = observe(function, *arguments, names=("`gradient`", "`kept`"))
-    name = str(dtype).removeprefix("torch.")
+    found = observe(partial(top_k, group=group), *arguments, names=("`gradient`", "`kept`"))
     with judging():
-        two = isinstance(found["answer"], list) and len(found["answer"]) == 2
-        if found["kind"] not in ("tuple", "list") or not two:
-            hint = "Two tensors: the mean over the ranks, and what this rank keeps."
-            raise Wrong(f"{here} returned {article(found['kind'])}, expected two tensors", hint)
+        hint = "Two tensors: the mean over the ranks, and what this rank keeps."
+        first, second = tensors(here, found, 2, hint)
         unfed = sum(only(g, g.abs().topk(k).indices) for g, _ in inputs.values())
         wholes = [g + before for g, before in inputs.values()]
         signed = sum(only(whole, whole.topk(k).indices) for whole in wholes)
-        several = len(ranks) > 1
+        fed = "You left out what was kept. Add it to the gradient before you choose."
         mistakes = [
             ("That is the sum over the ranks. What makes it a mean?", mean * len(ranks)),
             ("That is what this rank sent. How does it learn about the others?", sent[me]),
-            (
-                "You left out what was kept. Add it to the gradient before you choose.",
-                unfed / len(ranks),
-            ),
+            (fed, unfed / len(ranks)),
             ("Choose the largest by magnitude: -5 is larger than 3.", signed / len(ranks)),
             ("That is the mean of everything. Then what do you save over an all-reduce?", whole),
         ]
-        first = found | {"kind": "Tensor", "answer": found["answer"][0]}
-        judge(
-            f"{here} the mean:",
-            first,
-            mean.tolist(),
-            dtype=name,
-            mistakes=[(q, v.tolist()) for q, v in mistakes if several or v is not sent[me]],
-            terms=[(part / len(ranks)).tolist() for part in sent.values()],
-            otherwise="Do all your calls use the group that was passed in?"
-            if group
-            else "Add what was kept, choose the k largest by magnitude, and sum over the ranks.",
-        )
-        left = whole - sent[me]
+        terms = [part / len(ranks) for part in sent.values()]
+        hint = "Add what was kept, choose the k largest by magnitude, and sum over the ranks."
+        hint = "Do all your calls use the group that was passed in?" if group else hint
+        judge(f"{here} the mean:", first, mean, mistakes, hint, dtype=dtype, terms=terms)
         mistakes = [
             ("Subtract what was sent. Otherwise it is sent twice.", whole),
             ("You forgot what was kept before.", gradient - sent[me]),
@@ -80,19 +64,12 @@ def look(
             ("That is what was sent. What was *not* sent?", sent[me]),
             ("Keep what *this* rank did not send, whatever the others sent.", whole - mean),
         ]
-        second = found | {"kind": "Tensor", "answer": found["answer"][1]}
-        judge(
-            f"{here} what is kept:",
-            second,
-            left.tolist(),
-            dtype=name,
-            mistakes=[(q, v.tolist()) for q, v in mistakes],
-            otherwise="Sent and kept must add up to the gradient and what was kept before.",
-        )
+        hint = "Sent and kept must add up to the gradient and what was kept before."
+        judge(f"{here} what is kept:", second, whole - sent[me], mistakes, hint, dtype=dtype)
     with judging():
         values, places = ["all_gather", k * gradient.element_size()], ["all_gather", 4 * k]
         packed = [["all_gather", values[1] + places[1]]]
-        allowed = [packed, [values, places], [places, values], *([[]] if not several else [])]
+        allowed = [packed, [values, places], [places, values], *[[]] * (len(ranks) == 1)]
         hint = "Send k values and their places. What else is in your messages?"
         if [call for call, _ in found["calls"]] == ["all_reduce"]:
             hint = "An all-reduce of all n values saves nothing."
@@ -103,13 +80,11 @@ def look(
 
 init()
 everyone = list(range(dist.get_world_size()))
-pairs = [dist.new_group([0, 2]), dist.new_group([1, 3])] if len(everyone) == 4 else []
 for number, (n, share) in enumerate(
     [(5, 0.4), (10, 0.25), (64, 0.1), (7, 1.0), (3, 0.01), (1, 0.5)]
 ):
     for dtype in (torch.float32, torch.float64):
-        case = f"{n} values, share {share:g}, {dtype}".replace("torch.", "")
+        case = f"{n} values, share {share:g}, {name_of(dtype)}"
         look(case, n, share, 100 * number, dtype, None, everyone)
-if pairs:
-    parity = dist.get_rank() % 2
-    look("a group of two", 9, 0.3, 900, torch.float32, pairs[parity], everyone[parity::2])
+if mine := pair():
+    look("a group of two", 9, 0.3, 900, torch.float32, *mine)

@@ -5,8 +5,8 @@ from functools import partial
 import torch
 import torch.distributed as dist
 
-from course_utils.exercises.compare import Wrong, article, expect_calls, judge
-from course_utils.exercises.findings import judging, observe, random_values, where
+from course_utils.exercises.compare import Wrong, expect_calls, judge, name_of, tensors
+from course_utils.exercises.findings import judging, observe, pair, random_values, where
 from course_utils.worker import init
 
 from exercise_10_2 import low_rank
@@ -24,61 +24,38 @@ def look(case: str, m: int, n: int, k: int, seed: int, dtype, group, ranks: list
     next_q = sum(own.values()) / len(ranks)
     mean = p @ next_q.T
     arguments = (matrices[me].clone(), kept[me].clone(), q.clone())
-    function = partial(low_rank, group=group) if group else low_rank
-    found = observe(function, *arguments, names=("`matrix`", "`kept`", "`q`"))
-    name = str(dtype).removeprefix("torch.")
+    found = observe(partial(low_rank, group=group), *arguments, names=("`matrix`", "`kept`", "`q`"))
+    precision = {"dtype": dtype, "tolerance": 1e-4 if dtype == torch.float32 else None}
     with judging():
-        answer = found["answer"]
-        if found["kind"] not in ("tuple", "list") or len(answer) != 3:
-            hint = "Three tensors: the mean over the ranks, what this rank keeps, and the next q."
-            raise Wrong(f"{here} returned {article(found['kind'])}, expected three tensors", hint)
+        hint = "Three tensors: the mean over the ranks, what this rank keeps, and the next q."
+        first, second, third = tensors(here, found, 3, hint)
         rough = sum(whole @ q for whole in wholes.values())
         own_p = {r: torch.linalg.qr(whole @ q).Q for r, whole in wholes.items()}
         own_p_q = sum(whole.T @ own_p[r] for r, whole in wholes.items()) / len(ranks)
         unfed = torch.linalg.qr(sum(matrix @ q for matrix in matrices.values())).Q
+        crooked = rough @ rough.T @ sum(wholes.values()) / len(ranks)
+        unfed = unfed @ unfed.T @ sum(matrices.values()) / len(ranks)
+        early = "That is this rank's own p. All-reduce it before you make it orthonormal."
         mistakes = [
             ("That is the sum over the ranks. Which of p and q becomes a mean?", mean * len(ranks)),
-            (
-                "Are the columns of p orthonormal? torch.linalg.qr makes them so.",
-                rough @ rough.T @ sum(wholes.values()) / len(ranks),
-            ),
-            (
-                "That is this rank's own p. All-reduce it before you make it orthonormal.",
-                own_p[me] @ own_p_q.T,
-            ),
-            (
-                "You left out what was kept. Add it to the matrix first.",
-                unfed @ unfed.T @ sum(matrices.values()) / len(ranks),
-            ),
+            ("Are the columns of p orthonormal? torch.linalg.qr makes them so.", crooked),
+            (early, own_p[me] @ own_p_q.T),
+            ("You left out what was kept. Add it to the matrix first.", unfed),
             ("That is p times this rank's own q. How does it learn the others'?", p @ own[me].T),
         ]
-        judge(
-            f"{here} the mean:",
-            found | {"kind": "Tensor", "answer": answer[0]},
-            mean.tolist(),
-            dtype=name,
-            tolerance={"float32": 1e-4}.get(name),
-            mistakes=[(q_, v.tolist()) for q_, v in mistakes],
-            otherwise="p = M q, summed and made orthonormal; q = transposed M times p, the mean.",
-        )
-        left = wholes[me] - p @ own[me].T
+        hint = "p = M q, summed and made orthonormal; q = transposed M times p, the mean."
+        judge(f"{here} the mean:", first, mean, mistakes, hint, **precision)
+        mine = p @ own[me].T
         mistakes = [
             ("Keep what *this* rank's own q left out, not the mean q.", wholes[me] - mean),
-            ("You forgot what was kept before.", matrices[me] - p @ own[me].T),
+            ("You forgot what was kept before.", matrices[me] - mine),
             ("Subtract what was sent.", wholes[me]),
-            ("You keep nothing. Where does the rest go?", torch.zeros_like(left)),
-            ("That is what was sent. What was *not* sent?", p @ own[me].T),
+            ("You keep nothing. Where does the rest go?", torch.zeros_like(mine)),
+            ("That is what was sent. What was *not* sent?", mine),
         ]
-        judge(
-            f"{here} what is kept:",
-            found | {"kind": "Tensor", "answer": answer[1]},
-            left.tolist(),
-            dtype=name,
-            tolerance={"float32": 1e-4}.get(name),
-            mistakes=[(q_, v.tolist()) for q_, v in mistakes],
-            otherwise="Keep the whole matrix minus p times this rank's own q.",
-        )
-        given = torch.tensor(answer[2], dtype=torch.float64)
+        hint = "Keep the whole matrix minus p times this rank's own q."
+        judge(f"{here} what is kept:", second, wholes[me] - mine, mistakes, hint, **precision)
+        given = torch.tensor(third["answer"], dtype=torch.float64)
         if given.shape != q.shape:
             hint = "q has the shape (n, k), before and after."
             raise Wrong(f"{here} q has shape {tuple(given.shape)}, expected {(n, k)}", hint)
@@ -89,28 +66,23 @@ def look(case: str, m: int, n: int, k: int, seed: int, dtype, group, ranks: list
             ("That is the sum over the ranks.", next_q.double() * len(ranks)),
             ("Return the new q, not the one that came in.", q.double()),
         ]
-        judge(
-            f"{here} q times its transpose:",
-            found | {"kind": "Tensor", "answer": (given @ given.T).tolist()},
-            square.tolist(),
-            tolerance={"float32": 1e-4}.get(name),
-            mistakes=[(q_, (v @ v.T).tolist()) for q_, v in mistakes],
-            otherwise="The next q is the mean over the ranks of transposed M times p.",
-        )
+        mistakes = [(question, v @ v.T) for question, v in mistakes]
+        hint = "The next q is the mean over the ranks of transposed M times p."
+        third["answer"] = (given @ given.T).tolist()
+        where_q = f"{here} q times its transpose:"
+        judge(where_q, third, square, mistakes, hint, tolerance=precision["tolerance"])
     with judging():
         width = q.element_size()
         wanted = [["all_reduce", m * k * width], ["all_reduce", n * k * width]]
         hint = "Send only p, (m, k), and q, (n, k), each once."
-        expect_calls(here, found["calls"], [wanted, *([[]] if len(ranks) == 1 else [])], hint)
+        expect_calls(here, found["calls"], [wanted, *[[]] * (len(ranks) == 1)], hint)
 
 
 init()
 everyone = list(range(dist.get_world_size()))
-pairs = [dist.new_group([0, 2]), dist.new_group([1, 3])] if len(everyone) == 4 else []
 for number, (m, n, k) in enumerate([(2, 3, 1), (4, 6, 2), (7, 5, 3), (3, 3, 2), (2, 5, 1)]):
     for dtype in (torch.float64, torch.float32):
-        case = f"a matrix of {m} x {n}, k = {k}, {dtype}".replace("torch.", "")
+        case = f"a matrix of {m} x {n}, k = {k}, {name_of(dtype)}"
         look(case, m, n, k, 200 * number, dtype, None, everyone)
-if pairs:
-    parity = dist.get_rank() % 2
-    look("a group of two", 3, 4, 2, 3000, torch.float64, pairs[parity], everyone[parity::2])
+if mine := pair():
+    look("a group of two", 3, 4, 2, 3000, torch.float64, *mine)
