@@ -71,6 +71,8 @@ def test_a_failed_run_shows_its_verdict_and_the_stop_button_ends_a_hung_one(open
     page.press("interrupt")
     page.wait_until_ended()  # its own deadlines are later
     page.screenshot("stopped")
+    assert "the run was stopped; its ranks have ended" in page.cells()[2]["text"]
+    assert page.tab.locator(".course-run").count() == 0
     page.wait_until(lambda: not lab.processes() - before)
     page.run_cells(3)
     assert page.cells()[3]["text"] == "42\n"

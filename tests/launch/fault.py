@@ -21,8 +21,8 @@ class Fault:
     Attributes:
         name: a few words.
         body: the script after `START`; the line to blame ends with `# here`.
-        kinds: the verdict's kind, or those of which either will do.
         said: parts of the verdict's text.
+        kinds: the verdict's kind, or those of which either will do.
         rank: the rank to blame; None where each makes the mistake for itself: the first of those
             that came to it, for a rank that is slow to start may be ended before.
         waits: whether it takes a stall to notice.
@@ -32,8 +32,8 @@ class Fault:
 
     name: str
     body: str
-    kinds: tuple[str, ...]
     said: tuple[str, ...]
+    kinds: tuple[str, ...]
     rank: int | None = 1
     waits: bool = False
     whole: bool = False

@@ -3,9 +3,14 @@
 Each script begins with `START`; rank 1 is the culprit unless the row says otherwise.
 """
 
+from functools import partial
+
 from tests.launch.fault import Fault
 
-RAISED, EXITED, KILLED, HUNG = ("raised",), ("exited",), ("killed",), ("hung",)
+raised, exited, killed = (partial(Fault, kinds=(kind,)) for kind in ("raised", "exited", "killed"))
+hung, mismatch = (partial(Fault, kinds=(kind,), waits=True) for kind in ("hung", "mismatch"))
+stuck = partial(Fault, kinds=("hung", "mismatch"), waits=True)
+alone = partial(raised, rank=None, whole=True)  # each rank raises, before it has a process group
 
 # Rank 1 goes on when the others wait in a call: on a busy machine they may come there late.
 OTHERS_WAIT = (
@@ -15,13 +20,12 @@ OTHERS_WAIT = (
     "    time.sleep(0.01)\n"
 )
 FAULTS = [
-    Fault(
+    raised(
         "a rank raises while the others wait",
         "if rank == 1:\n    raise ValueError('bad batch')  # here\ndist.barrier()\n",
-        RAISED,
         ("rank 1 raised ValueError: bad batch", "The other ranks were stopped because of this"),
     ),
-    Fault(
+    raised(
         "two ranks raise 5 ms apart",
         "dist.barrier()\n"
         "if rank == 1:\n    raise ValueError('first')  # here\n"
@@ -31,129 +35,110 @@ FAULTS = [
         "time.sleep(0.005)\n"
         "if rank == 0:\n    raise KeyError('second')\n"
         "time.sleep(60)\n",
-        RAISED,
         ("rank 1 raised ValueError: first", "After that rank 0 raised KeyError: 'second'"),
     ),
-    Fault(
+    raised(
         "all ranks raise the same",
         "dist.barrier()\nraise RuntimeError('all of us')  # here\n",
-        RAISED,
         ("and {last} raised RuntimeError: all of us", "The traceback of rank 0: "),
         rank=0,
     ),
-    Fault(
+    raised(
         "an exception in a DataLoader's worker",
         "class Broken(torch.utils.data.Dataset):\n"
         "    def __len__(self):\n        return 4\n"
         "    def __getitem__(self, i):\n        raise IndexError('bad item')  # here\n"
         "if rank == 1:\n    list(torch.utils.data.DataLoader(Broken(), num_workers=1))\n"
         "dist.barrier()\n",
-        RAISED,
         ("rank 1 raised IndexError", "bad item"),
     ),
-    Fault(
+    raised(
         "an exception in a thread",
         "def work():\n    raise ValueError('in a thread')  # here\n"
         "if rank == 1:\n"
         "    thread = threading.Thread(target=work)\n    thread.start()\n    thread.join()\n"
         "dist.barrier()\n",
-        RAISED,
         ("rank 1 raised ValueError: in a thread",),
     ),
-    Fault(
+    raised(
         "an exception in a backward hook",
         "x = torch.ones(2, requires_grad=True)\n"
         "def hook(gradient):\n"
         "    if rank == 1:\n        raise ValueError('in a hook')  # here\n"
         "x.register_hook(hook)\nx.sum().backward()\ndist.barrier()\n",
-        RAISED,
         ("rank 1 raised ValueError: in a hook",),
     ),
-    Fault("a syntax error", "x = 1\ndef f(:  # here\n", RAISED, ("SyntaxError",), None, whole=True),
-    Fault(
+    alone("a syntax error", "x = 1\ndef f(:  # here\n", ("SyntaxError",)),
+    alone(
         "a missing module",
         "import no_such_module  # here\n",
-        RAISED,
         ("No module named 'no_such_module'", "a worker file, has its cell been run"),
-        rank=None,
-        whole=True,
     ),
-    Fault(
+    exited(
         "sys.exit(3)",
         OTHERS_WAIT + "if rank == 1:\n    sys.exit(3)  # here\ndist.barrier()\n",
-        EXITED,
         ("rank 1 ended with exit status 3", "rank 0 was still waiting at workers/{file}, line 15"),
     ),
-    Fault(
+    exited(
         "SystemExit with words",
         OTHERS_WAIT
         + "if rank == 1:\n    raise SystemExit('I am done early')  # here\ndist.barrier()\n",
-        EXITED,
         (
             "rank 1 ended with exit status 1: I am done early",
             "rank 0 was still waiting at workers/{file}, line 15",
         ),
     ),
-    Fault(
+    exited(
         "os._exit(0) in mid-script",
         "if rank == 1:\n    os._exit(0)\ndist.barrier()\n",
-        EXITED,
         ("rank 1 called `os._exit`", "rank 0 was still waiting at workers/{file}, line 11"),
     ),
-    Fault(
+    exited(
         "os._exit(0) in every rank",
         "os._exit(0)\n",
-        EXITED,
         ("and {last} called `os._exit`",),
         rank=0,
         never_said="still waiting",
     ),
-    Fault(
+    exited(
         "os._exit(0) while the others finish",
         "if rank == 1:\n    os._exit(0)\n",
-        EXITED,
         ("rank 1 called `os._exit`",),
         never_said="still waiting",
     ),
-    Fault(
+    exited(
         "os._exit(3) while the others compute",
         "if rank == 1:\n    os._exit(3)\nwhile True:\n    pass\n",
-        EXITED,
         ("rank 1 called `os._exit`", "The exit status was 3"),
         never_said="still waiting",
     ),
-    Fault(
+    exited(
         "os._exit(0) while the others compute",
         "dist.all_reduce(tensor)  # here\nif rank == 1:\n    os._exit(0)\nwhile True:\n    pass\n",
-        EXITED,
         ("rank 1 called `os._exit`", "The last call was all_reduce #1"),
         never_said="still waiting",
     ),
-    Fault(
+    exited(
         "falls off the end without the others",
         "if rank != 1:\n    dist.all_reduce(tensor)\n",
-        EXITED,
         ("rank 1 reached the end", "rank 0 was still waiting at workers/{file}, line 10"),
     ),
-    Fault(
+    killed(
         "SIGKILL",
         "if rank == 1:\n    os.kill(os.getpid(), signal.SIGKILL)\ndist.barrier()\n",
-        KILLED,
         ("rank 1 was killed by SIGKILL", "memory ran out"),
     ),
-    Fault(
+    killed(
         "SIGSEGV",
         "import ctypes\nif rank == 1:\n    ctypes.string_at(0)\ndist.barrier()\n",
-        KILLED,
         ("rank 1 was killed by SIGSEGV",),
     ),
-    Fault(
+    killed(
         "SIGABRT",
         "if rank == 1:\n    os.abort()\ndist.barrier()\n",
-        KILLED,
         ("rank 1 was killed by SIGABRT", "tensors of the same size"),
     ),
-    Fault(
+    killed(
         "aborts after the last line, as torch 2.15 may",
         "import atexit, glob\n"
         "def abort():\n"
@@ -162,114 +147,92 @@ FAULTS = [
         "        time.sleep(0.01)\n"
         "    os.abort()\n"
         "if rank == 1:\n    atexit.register(abort)\n",
-        KILLED,
         ("rank 1 was killed by SIGABRT after the last line of the script", "init()"),
         never_said="same size",
     ),
     Fault(
         "a message to a rank that does not exist",
         "if rank == 1:\n    dist.send(tensor, world)  # here\ndist.barrier()\n",
-        ("killed", "hung"),
         ("rank 1 called send to rank {world}", "there is no rank {world}", "% world_size"),
+        kinds=("killed", "hung"),
         waits=True,
     ),
-    Fault(
+    raised(
         "out of memory",
         "import resource\n"
         "if rank == 1:\n"
         "    resource.setrlimit(resource.RLIMIT_AS, (2**33, 2**33))\n"
         "    torch.empty(2**40)  # here\n"
         "dist.barrier()\n",
-        RAISED,
         ("rank 1 raised RuntimeError", "not enough memory"),
     ),
-    Fault(
+    hung(
         "a rank sleeps forever",
         "if rank == 1:\n    time.sleep(1000)  # here\ndist.barrier()\n",
-        HUNG,
         ("rank 0 waits in barrier #1", "rank 1 never got to where the others are waiting"),
-        waits=True,
     ),
-    Fault(
+    hung(
         "a rank is stopped",
         "if rank == 1:\n    os.kill(os.getpid(), signal.SIGSTOP)\ndist.barrier()\n",
-        HUNG,
         ("rank 1 was stopped by a signal", "rank 1 never got to where the others are waiting"),
-        waits=True,
     ),
-    Fault(
+    stuck(
         "different collectives",
         "if rank == 1:\n    dist.barrier()  # here\nelse:\n    dist.all_reduce(tensor)\n",
-        ("hung", "mismatch"),
         ("rank 1", "barrier", "line 10", "all_reduce", "line 12"),
-        waits=True,
     ),
-    Fault(
+    stuck(
         "another order",
         "other = torch.ones(2)\n"
         "if rank == 1:\n    dist.broadcast(other, 0)  # here\n    dist.all_reduce(tensor)\n"
         "else:\n    dist.all_reduce(tensor)\n    dist.broadcast(other, 0)\n",
-        ("hung", "mismatch"),
         ("rank 1", "broadcast", "line 11", "all_reduce", "line 14"),
-        waits=True,
     ),
-    Fault(
+    stuck(
         "a different number of times",
         "for _ in range(3 + (rank != 1)):\n    dist.all_reduce(tensor)\n"
         "time.sleep(1000 if rank == 1 else 0)  # here\n",
-        ("hung", "mismatch"),
         ("rank 0 waits in all_reduce #4", "rank 1 never got to"),
-        waits=True,
     ),
-    Fault(
+    mismatch(
         "different shapes",
         "dist.all_reduce(torch.ones(3 if rank == 1 else 4))  # here\n",
-        ("mismatch",),
         ("rank 1: all_reduce of [3] torch.float32", "all_reduce of [4] torch.float32"),
-        waits=True,
     ),
-    Fault(
+    mismatch(
         "different dtypes",
         "dist.all_reduce(torch.ones(4, dtype=torch.int32 if rank == 1 else None))  # here\n",
-        ("mismatch",),
         ("rank 1: all_reduce of [4] torch.int32", "all_reduce of [4] torch.float32"),
-        waits=True,
     ),
-    Fault(
+    hung(
         "two blocking sends face each other",
         "large = torch.ones(10_000_000)\n"
         "if rank < 2:\n"
         "    dist.send(large, 1 - rank)  # here\n    dist.recv(large, 1 - rank)\n",
-        HUNG,
         ("rank 0 waits in send to rank 1", "rank 0 -> rank 1 -> rank 0", "isend and irecv"),
         rank=0,
-        waits=True,
     ),
-    Fault(
+    hung(
         "the work of an isend is dropped",
         "large = torch.ones(1_000_000)\n"
         "if rank == 0:\n"
         "    time.sleep(0.5)\n    dist.recv(large, 1)\n"
         "elif rank == 1:\n"
         "    dist.isend(large, 0)  # here\n    dist.recv(large, 0)\n",
-        HUNG,
         (
             "the run hangs",
             "rank 0 waits in recv from rank 1",
             "rank 1 called isend to rank 0 (workers/{file}, line 14)",
             "Was the work of every isend kept, and waited for?",
         ),
-        waits=True,
     ),
-    Fault(
+    hung(
         "recv from a rank that never sends",
         "if rank == 1:\n    dist.recv(tensor, 0)\nelse:\n    time.sleep(1000)  # here\n",
-        HUNG,
         ("rank 1 waits in recv from rank 0", "rank 0 is at"),
         rank=0,
-        waits=True,
     ),
-    Fault(
+    raised(
         "a parameter that takes no part, under DDP",
         "class Model(torch.nn.Module):\n"
         "    def __init__(self):\n"
@@ -280,69 +243,56 @@ FAULTS = [
         "model = DDP(Model())\n"
         "for step in range(2):\n"
         "    model(torch.ones(1, 2)).sum().backward()  # here\n",
-        RAISED,
         ("forgotten.weight", "find_unused_parameters=True"),
         rank=0,
     ),
-    Fault(
+    exited(
         "an uneven number of batches",
         "model = DDP(torch.nn.Linear(2, 2))\n"
         "for batch in range(2 if rank == 1 else 3):\n"
         "    model(torch.ones(1, 2)).sum().backward()\n",
-        EXITED,
         ("rank 1 reached the end", "the same number of batches", "line 11"),
         waits=True,  # with torch 2.11 nobody tells rank 0
     ),
-    Fault(
+    exited(
         "falls off the end, and leaves its own process group open",
         "import torch, torch.distributed as dist\n"
         "dist.init_process_group('gloo')\n"
         "dist.barrier()\n"
         "if dist.get_rank() != 1:\n    dist.all_reduce(torch.ones(4))\n",
-        EXITED,
         ("rank 1 reached the end", "rank 0 was still waiting at workers/{file}, line 5"),
         whole=True,
     ),
-    Fault(
+    exited(
         "comes to its end early and aborts there, as gloo may",
         OTHERS_WAIT + "import atexit\n"
         "if rank == 1:\n    atexit.register(os.abort)\nelse:\n    dist.all_reduce(tensor)\n",
-        EXITED,
         ("rank 1 reached the end", "rank 0 was still waiting at workers/{file}, line 17"),
     ),
-    Fault(
+    alone(
         "no process group",
         "import torch, torch.distributed as dist\ndist.all_reduce(torch.ones(1))  # here\n",
-        RAISED,
         ("has not been initialized", "from course_utils.worker import init; init()"),
-        rank=None,
-        whole=True,
     ),
-    Fault(
+    alone(
         "NCCL without GPUs",
         "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = ''\n"
         "import torch.distributed as dist\ndist.init_process_group('nccl')  # here\n",
-        RAISED,
         ("NCCL needs a GPU for each rank", 'init_process_group("gloo")'),
-        rank=None,
-        whole=True,
     ),
     Fault(
         "a rank beyond the world",
         "import torch.distributed as dist\n"
         "dist.init_process_group('gloo', rank=7, world_size=2)  # here\n",
-        ("raised", "hung"),
         ("leave rank= and world_size= out",),
+        kinds=("raised", "hung"),
         rank=None,
         waits=True,
         whole=True,
     ),
-    Fault(
+    alone(
         "reads stdin",
         "input('name? ')  # here\n",
-        RAISED,
         ("EOFError", "no terminal to read from"),
-        rank=None,
-        whole=True,
     ),
 ]

@@ -11,8 +11,8 @@ from course_utils.launcher import processes
 from tests.launch.fault import START
 from tests.waiting import wait_for
 
-COMPUTES = "end = time.monotonic() + 8\nwhile time.monotonic() < end:\n    sum(range(1000))\n"
-SLEEPS = "time.sleep(8)\n"
+COMPUTES = "end = time.monotonic() + 5\nwhile time.monotonic() < end:\n    sum(range(1000))\n"
+SLEEPS = "time.sleep(100)\n"
 IN_THE_RANK = START + "if rank == 1:\n    exec(WORK)\ndist.barrier()\n"
 IN_A_PROGRAM = (
     START + "if rank == 1:\n"
@@ -31,16 +31,16 @@ SCRIPTS = pytest.mark.parametrize("script", [IN_THE_RANK, IN_A_PROGRAM, IN_A_DAT
 
 @SCRIPTS
 def test_a_rank_lives_by_what_it_and_its_children_compute(worker, launch, script):
-    run = launch(worker("works.py", f"WORK = {COMPUTES!r}\n{script}"), stall=3, check=False)
+    run = launch(worker("works.py", f"WORK = {COMPUTES!r}\n{script}"), stall=2, check=False)
     assert run.ok, run.verdict
 
 
 @SCRIPTS
 def test_a_rank_whose_children_all_sleep_hangs(worker, launch, script):
-    run = launch(worker("sleeps.py", f"WORK = {SLEEPS!r}\n{script}"), stall=3, check=False)
+    run = launch(worker("sleeps.py", f"WORK = {SLEEPS!r}\n{script}"), stall=2, check=False)
     assert run.verdict.kind == "hung"
     assert run.verdict.rank == 1
-    assert "the run hangs: for 3 s" in run.verdict.text
+    assert "the run hangs: for 2 s" in run.verdict.text
 
 
 def test_a_process_that_has_got_the_pid_of_a_rank_is_left_alone(tmp_path):

@@ -40,7 +40,6 @@ def test_every_rank_reports_prints_and_ends_well(worker, launch, warm, nproc):
     assert [rank.stdout for rank in run.ranks] == [f"hello from {n}\n" for n in range(nproc)]
     assert [rank.exitcode for rank in run.ranks] == [0] * nproc
     assert run.command == f"torchrun --standalone --nproc-per-node {nproc} workers/hello.py"
-    assert run.dir.stat().st_mode & 0o777 == 0o700
 
 
 SEES = """
@@ -101,41 +100,28 @@ def test_random_numbers_differ_between_runs_and_ranks_as_in_fresh_processes(work
     drawn = [report for _ in range(2) for report in launch(script).reports]
     for library in ("numpy", "random"):
         assert len({numbers[library] for numbers in drawn}) == 4
-    fresh = [torch_number_of_a_fresh_process() for _ in range(2)]  # this depends on the version
-    assert len({numbers["torch"] for numbers in drawn}) == (1 if fresh[0] == fresh[1] else 4)
-
-
-def torch_number_of_a_fresh_process() -> str:
-    command = [sys.executable, "-c", "import torch; print(torch.rand(1).item())"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
-
-
-@both_ways
-def test_exit_handlers_threads_and_late_output_are_waited_for(worker, launch, warm):
-    script = worker(
-        "late.py",
-        "import atexit, threading, time\n"
-        "atexit.register(print, 'at exit')\n"
-        "threading.Thread(target=lambda: (time.sleep(0.2), print('thread'))).start()\n"
-        "print('end of script', end='')\n",
-    )
-    run = launch(script, warm=warm)
-    assert run.ranks[0].stdout == "end of scriptthread\nat exit\n"
+    # Whether torch draws its seed depends on the version.
+    fixed = "import sys, torch; sys.exit(torch.initial_seed() == 67280421310721)"
+    seed_is_drawn = not subprocess.call([sys.executable, "-c", fixed], timeout=60)
+    assert len({numbers["torch"] for numbers in drawn}) == (4 if seed_is_drawn else 1)
 
 
 LEAVES = """
-import subprocess, sys
+import atexit, subprocess, sys, threading, time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+atexit.register(print, "at exit")
 print(ProcessPoolExecutor(2).submit(len, "abc").result())
 print(ThreadPoolExecutor(2).submit(len, "ab").result())
 subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
+threading.Thread(target=lambda: (time.sleep(0.2), print("thread"))).start()
+print("end of script", end="")
 """
 
 
 @both_ways
-def test_executors_and_children_that_are_left_do_not_keep_a_rank(worker, launch, warm):
+def test_a_rank_waits_for_exit_handlers_and_threads_and_not_for_processes(worker, launch, warm):
     run = launch(worker("leaves.py", LEAVES), stall=10, warm=warm)
-    assert run.ranks[1].stdout == "3\n2\n"
+    assert [rank.stdout for rank in run.ranks] == ["3\n2\nend of scriptthread\nat exit\n"] * 2
 
 
 @both_ways
@@ -190,23 +176,6 @@ def test_what_a_worker_imports_is_read_anew_even_if_edited_in_the_same_second(wo
         assert launch(script, nproc=1, warm=warm).ranks[0].stdout == f"{value}\n"
 
 
-def test_a_worker_file_runs_by_hand(worker, launch, tmp_path):
-    worker("hello.py", HELLO)
-    command = launch("hello.py").command.split()
-    done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", *command[1:]],
-        cwd=paths.home(),
-        env=os.environ | {"PYTHONPATH": str(paths.ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("hello from") == 2  # torchrun's ranks may mix the words of a line
-    for rank in (0, 1):
-        assert f"report rank {rank}: total=[1.0]" in done.stdout
-
-
 def test_what_runs_left_may_be_removed_while_a_notebook_is_open(worker, launch):
     script = worker("hello.py", HELLO)
     first = launch(script)
@@ -222,16 +191,18 @@ def test_a_run_whose_folder_was_removed_still_has_a_verdict(worker, launch):
     assert run.verdict.kind == "exited"
 
 
-@pytest.mark.parametrize("nproc", [0, -1, 1000, "abc", 2.0, None, True])
-def test_a_number_of_ranks_that_cannot_be(worker, launch, nproc):
-    with pytest.raises(InputError, match="number of ranks must be a whole number from 1 to 64"):
-        launch(worker("hello.py", HELLO), nproc=nproc)
-
-
-@pytest.mark.parametrize("timeout", [0, -3, "soon", None, float("nan")])
-def test_a_timeout_that_cannot_be(worker, launch, timeout):
-    with pytest.raises(InputError, match="timeout must be a number of seconds above 0"):
-        launch(worker("hello.py", HELLO), timeout=timeout)
+@pytest.mark.parametrize(
+    ("name", "wrong", "said"),
+    [
+        ("nproc", [0, -1, 1000, "abc", 2.0, None, True], "ranks must be a whole number from 1 to"),
+        ("timeout", [0, -3, "soon", None, float("nan")], "must be a number of seconds above 0"),
+        ("nnodes", [0], "must be 1 or more"),
+    ],
+)
+def test_a_number_that_cannot_be(worker, launch, name, wrong, said):
+    for value in wrong:
+        with pytest.raises(InputError, match=said):
+            launch(worker("hello.py", HELLO), **{name: value})
 
 
 @pytest.mark.parametrize("name", ["../x.py", "/etc/passwd", "a/b.py", "workers/../../x.py"])
@@ -240,19 +211,18 @@ def test_a_file_outside_workers(launch, name):
         launch(name)
 
 
-def test_a_link_out_of_workers(launch, tmp_path):
+def test_a_link_out_of_workers(worker, launch, tmp_path):
     (tmp_path / "real.py").write_text("print('reached')")
-    link = paths.workers() / "link.py"
+    link = paths.workers() / worker("link.py", "")
+    link.unlink()
     link.symlink_to(tmp_path / "real.py")
-    try:
-        with pytest.raises(InputError, match="outside workers/"):
-            launch("link.py")
-    finally:
-        link.unlink()
+    with pytest.raises(InputError, match="outside workers/"):
+        launch("link.py")
 
 
 def test_a_file_that_is_missing(launch):
-    with pytest.raises(LaunchError, match=r"workers/nowhere.py does not exist"):
+    said = r"workers/nowhere.py does not exist.*%%worker nowhere.py"
+    with pytest.raises(LaunchError, match=said):
         launch("nowhere.py")
     assert launch("nowhere.py", check=False).verdict.kind == "launcher"
 

@@ -154,7 +154,7 @@ def test_sigkill_of_the_kernel_at_random_moments(start):
     random.seed(7)
     for moment in range(20):
         kernel = start(warm=moment % 4 != 0)
-        time.sleep(random.uniform(0.1, 6) if moment % 2 else random.uniform(0, 1.5))
+        time.sleep(random.uniform(0.1, 4) if moment % 2 else random.uniform(0, 1.5))
         kernel.kill()
         assert_all_gone(start.home)
 

@@ -29,7 +29,9 @@ def listening(process: psutil.Process) -> set[str]:
 
 
 @pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
-def test_nothing_listens_beyond_the_loopback(worker, launch, monkeypatch, warm):
+def test_nothing_listens_beyond_the_loopback_and_folders_are_private(
+    worker, launch, monkeypatch, warm
+):
     from course_utils.display import view
 
     seen: set[str] = set()
@@ -40,12 +42,8 @@ def test_nothing_listens_beyond_the_loopback(worker, launch, monkeypatch, warm):
                 seen.update(listening(process))
 
     monkeypatch.setattr(view, "Screen", Looking)
-    assert launch(worker("waits.py", WAITS), warm=warm).ok
+    run = launch(worker("waits.py", WAITS), warm=warm)
     assert seen == {"127.0.0.1"}
-
-
-def test_folders_are_for_their_owner_alone(worker, launch):
-    run = launch(worker("waits.py", WAITS))
     for folder in (run.dir, run.dir.parent, run.dir.parent.parent, run.ranks[0].dir):
         assert folder.stat().st_mode & 0o777 == 0o700, folder
     for file in run.dir.rglob("*.log"):

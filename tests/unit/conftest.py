@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from course_utils import paths
+from course_utils.__main__ import main
 
 DEMO = '''"""Count to a number."""
 import argparse
@@ -56,8 +57,9 @@ if rank() == 0:
 class SmallCourse:
     """The command line over one small notebook with the demo `count` and its proof."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, monkeypatch, capsys):
         self.root, self.home = folder / "a course", folder / "home"
+        self._patch, self._capsys = monkeypatch, capsys
         (self.root / "notebooks").mkdir(parents=True)
 
     def write(self, worst=0):
@@ -76,31 +78,35 @@ class SmallCourse:
         }
         (self.root / "notebooks" / "03_counting.ipynb").write_text(json.dumps(book))
 
-    def start(self, *arguments, worst=0, env=None, **streams):
-        """Call the command line."""
+    def __call__(self, *arguments, worst=0, env=None):
+        """Call the command line here, piped: give its status, and what it wrote."""
         self.write(worst)
+        self._capsys.readouterr()
+        with self._patch.context() as patch:
+            patch.setattr(paths, "NOTEBOOKS", self.root / "notebooks")
+            for name, value in {"COURSE_HOME": str(self.home), **(env or {})}.items():
+                patch.setenv(name, value)
+            try:
+                status = main(arguments)
+            except SystemExit as end:
+                status = end.code
+        return subprocess.CompletedProcess(arguments, status, *self._capsys.readouterr())
+
+    def start(self, *arguments, env=None, **streams):
+        """Start the command line in a process of its own."""
+        self.write()
         code = (
             "import sys, pathlib; from course_utils import paths;"
             f"paths.NOTEBOOKS = pathlib.Path({str(self.root / 'notebooks')!r});"
             "from course_utils.__main__ import main; sys.exit(main(sys.argv[1:]))"
         )
-        own = {"COURSE_HOME": str(self.home), "PYTHONPATH": str(paths.ROOT)}
-        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | streams
+        own = {"COURSE_HOME": str(self.home), "PYTHONPATH": str(paths.ROOT), **(env or {})}
         return subprocess.Popen(
-            [sys.executable, "-c", code, *arguments], env=os.environ | own | (env or {}), **streams
+            [sys.executable, "-c", code, *arguments], env=os.environ | own, **streams
         )
-
-    def __call__(self, *arguments, **options):
-        """Call the command line and wait for its end."""
-        process = self.start(*arguments, **options)
-        try:
-            out, err = process.communicate(timeout=240)
-        finally:
-            process.kill()
-        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 @pytest.fixture
-def small_course(tmp_path):
+def small_course(tmp_path, monkeypatch, capsys):
     """A small course of its own."""
-    return SmallCourse(tmp_path)
+    return SmallCourse(tmp_path, monkeypatch, capsys)

@@ -48,10 +48,10 @@ def test_a_demo_runs_its_ranks_and_then_its_proofs(small_course):
 def test_a_reader_that_leaves_ends_the_demo_without_a_traceback(small_course):
     read, write = os.pipe()
     os.close(read)  # as `| head` does once it has its lines
-    done = small_course("demo", "count", stdout=write)
+    demo = small_course.start("demo", "count", stdout=write, stderr=subprocess.PIPE, text=True)
     os.close(write)
-    assert done.returncode == 141
-    assert done.stderr == ""
+    assert demo.communicate(timeout=240) == (None, "")
+    assert demo.returncode == 141
 
 
 def test_a_claim_that_does_not_hold_gives_status_1(small_course):
@@ -88,7 +88,7 @@ def test_a_bad_call_is_refused_in_one_sentence_and_nothing_starts(small_course, 
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert done.stdout == ""
-    assert not list(small_course.home.glob(".runs/*"))
+    assert not list(small_course.home.glob(".runs/*/*/rank_*"))
 
 
 def test_a_demo_that_names_its_numbers_of_ranks_refuses_another_before_anything_starts():

@@ -4,22 +4,24 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
 
 from course_utils import links
 from course_utils.errors import InputError, LaunchError
+from tests.waiting import wait_for
 
 permitted = pytest.mark.skipif(bool(links.why_not()), reason=links.why_not() or "permitted")
 SUM = """
+import os
 import torch
 import torch.distributed as dist
 from course_utils.worker import init, report
 init()
 number = torch.tensor([dist.get_rank() + 1])
 dist.all_reduce(number)
+print("rank", dist.get_rank(), "on node", os.environ["GROUP_RANK"])
 report(sum=number.item())
 """
 ENDLESS = """
@@ -53,9 +55,13 @@ def cards() -> str:
 @pytest.mark.timeout(120)
 def test_the_hosts_of_a_run_add_up_and_are_gone_afterwards(worker):
     before, told = cards(), []
-    run = links.run(worker("linked_sum.py", SUM), hosts=3, told=told.append)
-    assert [report["sum"] for report in run.reports] == [6, 6, 6]
-    assert told == [{"sum": 6}]
+    run = links.run(worker("linked_sum.py", SUM), hosts=2, nproc=2, mbit=1000, told=told.append)
+    assert [report["sum"] for report in run.reports] == [10] * 4
+    assert told == [{"sum": 10}]
+    for rank in range(4):
+        assert run.ranks[rank].stdout == f"rank {rank} on node {rank // 2}\n"
+    meeting = "--nnodes 2 --nproc-per-node 2 --rdzv-backend c10d --rdzv-endpoint 10.0.0.10:29500"
+    assert run.command == f"torchrun {meeting} workers/linked_sum.py"
     assert not inside()
     assert cards() == before
 
@@ -72,8 +78,8 @@ def test_a_rank_that_raises_is_named(worker):
 @permitted
 @pytest.mark.timeout(120)
 def test_a_run_that_does_not_end_is_stopped_in_time(worker):
-    with pytest.raises(LaunchError, match="stopped after 5 s"):
-        links.run(worker("linked_endless.py", ENDLESS), hosts=2, timeout=5)
+    with pytest.raises(LaunchError, match="stopped after 3 s"):
+        links.run(worker("linked_endless.py", ENDLESS), hosts=2, timeout=3)
     assert not inside()
 
 
@@ -91,10 +97,7 @@ def test_nothing_outlives_the_caller(worker, how):
         assert inside()
         caller.send_signal(how)
         caller.wait(30)
-        gone = time.monotonic() + 20
-        while inside() and time.monotonic() < gone:
-            time.sleep(0.1)
-        assert not inside()
+        assert wait_for(lambda: not inside())
         assert cards() == before
     finally:
         caller.kill()

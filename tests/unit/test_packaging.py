@@ -10,6 +10,8 @@ import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
 
+from course_utils.notebook import cells
+
 ROOT = Path(__file__).resolve().parents[2]
 CONDA_NAMES = {
     "torch": "pytorch",
@@ -83,55 +85,38 @@ def test_the_backend_of_the_editable_install_is_pinned():
     assert "setuptools" in pinned()
 
 
-def test_conda_gets_the_versions_that_pip_gets():
-    for name in [*direct(), "setuptools"]:
-        assert conda()[CONDA_NAMES.get(name, name)] == "=" + pinned()[name], name
-
-
-def test_conda_asks_for_nothing_but_the_direct_dependencies():
-    known = {CONDA_NAMES.get(name, name) for name in direct()}
-    assert set(conda()) - known == {"python", "pip", "setuptools"}
-
-
-def test_conda_asks_for_the_python_of_the_package_and_installs_it():
+def test_conda_gets_what_pip_gets_and_nothing_else():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert conda()["python"] == project["requires-python"]
+    versions = {name: "=" + pinned()[name] for name in [*direct(), "setuptools"]}
+    expected = {CONDA_NAMES.get(name, name): version for name, version in versions.items()}
+    assert conda() == expected | {"python": project["requires-python"], "pip": conda()["pip"]}
     assert environment["name"] == "distributed-course"
     assert environment["dependencies"][-1] == {"pip": ["-e ."]}
 
 
-def ruff(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "ruff", *arguments, "--no-cache"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+def ruff(*arguments: str, folder: Path) -> None:
+    """Let ruff look for mistakes and at the layout; it finds nothing in `folder`."""
+    for command in (["check"], ["format", "--check"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, *arguments, "--no-cache"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("command", [("check",), ("format", "--check")], ids=" ".join)
-@pytest.mark.timeout(60)
-def test_ruff_finds_nothing_in_the_package_the_tests_and_the_notebooks(command):
-    done = ruff(*command)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_ruff_finds_nothing_in_the_package_the_tests_and_the_notebooks():
+    ruff(folder=ROOT)
 
 
-@pytest.mark.parametrize("command", [("check",), ("format", "--check")], ids=" ".join)
-@pytest.mark.timeout(60)
-def test_ruff_finds_nothing_in_the_worker_files(command, tmp_path):
+def test_ruff_finds_nothing_in_the_worker_files(tmp_path):
     # Ruff passes over cells that begin with a magic of ours, so it is given what they write.
+    workers = tmp_path / "workers"
+    workers.mkdir()
+    for name, source in cells.sources().items():
+        (workers / name).write_text(source)
     # `src`: empty, or their imports of each other would be sorted apart from those of torch.
-    extract = subprocess.run(
-        [sys.executable, "-m", "course_utils", "extract"],
-        cwd=ROOT,
-        env={"COURSE_HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert extract.returncode == 0, extract.stderr
-    config = ("--config", str(ROOT / "pyproject.toml"), "--config", "src = []")
-    done = ruff(*command, *config, folder=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    ruff(f"--config={ROOT / 'pyproject.toml'}", "--config=src = []", folder=tmp_path)

@@ -155,31 +155,6 @@ def test_many_ranks_have_fewer_lines_each():
     assert [lanes.lines_for(ranks) for ranks in (1, 4, 5, 8, 9, 64)] == [6, 6, 3, 3, 1, 1]
 
 
-def test_a_failed_run_has_a_card_with_its_line_and_its_ranks(ranks, worker):
-    from course_utils import paths
-
-    script = paths.workers() / worker("fails.py", "x = 1\nraise ValueError('<no>')\ny = 2\n")
-    two = ranks(2)
-    two[1].prints("said <last>\n")
-    verdict = Verdict(
-        "raised",
-        "rank 1 raised ValueError: <no>\n  workers/fails.py, line 2\n       1  x = 1\n"
-        "  >    2  raise ValueError('<no>')\n       3  y = 2\n  The other ranks were ended.",
-        rank=1,
-        file=str(script),
-        line=2,
-        ranks=tuple(one.rank for one in two),
-    )
-    drawn = cards.failure(verdict)
-    assert 'class="course-card" data-kind="raised"' in drawn
-    assert "rank 1 raised ValueError: &lt;no&gt;</header>" in drawn
-    assert "<b>  &gt;    2  raise ValueError(&#x27;&lt;no&gt;&#x27;)</b>" in drawn
-    assert "The other ranks were ended." in drawn
-    assert drawn.count("<details>") == 2
-    assert "said &lt;last&gt;" in drawn
-    assert drawn.count("x = 1") == 1  # the excerpt, and not the text's own copy of it too
-
-
 def test_a_verdict_without_a_place_has_a_card_too():
     drawn = cards.failure(Verdict("launcher", "workers/x.py is not there"))
     assert "workers/x.py is not there</header>" in drawn

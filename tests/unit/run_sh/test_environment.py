@@ -34,19 +34,16 @@ def test_changed_requirements_update_the_environment_that_is_there(course, file)
     assert course.calls() == ["venv", "pip", "pip", "pip", "pip"]
 
 
-def test_a_moved_checkout_gets_a_new_environment(course):
+@pytest.mark.parametrize("python_is_gone", [False, True], ids=["moved", "without its Python"])
+def test_an_environment_that_works_no_more_is_made_anew(course, python_is_gone):
     course.run("setup")
-    course.root = course.root.rename(course.folder / "moved here")
+    if python_is_gone:
+        Path(course.own_python).unlink()
+    else:
+        course.root = course.root.rename(course.folder / "moved here")
     status, _, err = course.run("setup")
     assert status == 0
     assert "another folder" in err
-    assert course.calls() == ["venv", "pip", "pip"] * 2
-
-
-def test_an_environment_whose_python_is_gone_is_made_anew(course):
-    course.run("setup")
-    Path(course.own_python).unlink()
-    assert course.run("setup")[0] == 0
     assert course.calls() == ["venv", "pip", "pip"] * 2
 
 
