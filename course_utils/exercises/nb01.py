@@ -1,9 +1,8 @@
 """Notebook 01, tape autograd: the backward pass, operations, curvature, a planted mistake."""
 
-from course_utils import paths
+from course_utils.exercises import refusals
 from course_utils.exercises.checking import exercise, probe
 from course_utils.exercises.compare import Wrong
-from course_utils.notebook import cells
 
 BY_TORCH = ("autograd", "hessian", "jacobian", "jacrev", "jacfwd", "jvp", "vjp", "linearize")
 
@@ -46,8 +45,7 @@ def check_01_3() -> list[str]:
 @exercise("01.4", "find the mistake", file="exercise_01_4.py", without=BY_TORCH)
 def check_01_4() -> list[str]:
     """The three operations beside torch's; *to do* as long as the file is unchanged."""
-    answer = (paths.workers() / "exercise_01_4.py").read_text(encoding="utf-8")
-    if answer == cells.sources()["exercise_01_4.py"]:
+    if refusals.is_as_given("exercise_01_4.py", "a2ba34bbcc50"):
         raise NotImplementedError
     probe("probe_01_4.py", 1)
     return ["leaky_relu, log_softmax and rms_norm: values and gradients right, rows of any length"]

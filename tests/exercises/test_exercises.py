@@ -62,6 +62,13 @@ def test_the_stub_of_the_notebook_is_to_do(number):
     assert result(number, *answer_with(number, stub(number))).state == "to do"
 
 
+@pytest.mark.parametrize("number", ["01.4", "07.3"])
+def test_a_right_answer_passes_after_its_notebook_was_saved_with_it(number, monkeypatch):
+    saved = cells.sources() | {find(number).file: find(number).solution}
+    monkeypatch.setattr(cells, "sources", lambda: saved)
+    assert result(number, *answer_with(number, find(number).solution)).state == "passed"
+
+
 @pytest.mark.parametrize("number", MUTANTS)
 def test_the_solution_passes_and_says_what_was_proven(number, capsys):
     say(number, *answer_with(number, find(number).solution))

@@ -129,8 +129,9 @@ FAULTS = [
         ("rank 1 was killed by SIGKILL", "memory ran out"),
     ),
     killed(
-        "SIGSEGV",
-        "import ctypes\nif rank == 1:\n    ctypes.string_at(0)\ndist.barrier()\n",
+        "SIGSEGV, which the other ranks call a lost connection",
+        "import ctypes\nif rank == 1:\n    ctypes.string_at(0)\ntry:\n    dist.barrier()\n"
+        "except RuntimeError as error:\n    raise ConnectionError('rank 1 is gone') from error\n",
         ("rank 1 was killed by SIGSEGV",),
     ),
     killed(
