@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class Cell:
     body: str
     tags: tuple[str, ...]
 
-    @property
+    @cached_property
     def file(self) -> str:
         """The worker file the cell writes; '' if its magic would refuse the name."""
         if self.magic == "ours":
@@ -51,7 +51,7 @@ class Cell:
         """Whether it adds to a file that another cell began."""
         return "--append" in self.line
 
-    @property
+    @cached_property
     def ours(self) -> str:
         """The number of the exercise that the cell answers; '' if it answers none."""
         if self.magic == "ours":

@@ -28,16 +28,15 @@ def test_every_pass_runs_once_and_the_first_failure_is_the_status(monkeypatch, s
     assert called == passes.PASSES
 
 
-@pytest.mark.parametrize("options", ["-n 2", "-n 2 --dist worksteal"])
 @pytest.mark.timeout(120)
-def test_the_cells_of_a_notebook_stay_in_one_worker(tmp_path, options):
+def test_the_cells_of_a_notebook_stay_in_one_worker(tmp_path):
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
     for name in ("a", "b"):
         nbformat.write(book, tmp_path / f"{name}.ipynb")
     # Only the plugins it needs: to import all others takes longer than this test.
     plugins = "-p xdist -p nbval.plugin -p tests.session --nbval-lax"
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *plugins.split(), *options.split(), str(tmp_path)],
+        [sys.executable, "-m", "pytest", *plugins.split(), "-n", "2", str(tmp_path)],
         cwd=tmp_path,
         env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(paths.ROOT)},
         capture_output=True,
