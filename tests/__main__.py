@@ -1,4 +1,4 @@
-"""All tests, in three passes: side by side; notebooks, two at a time; what must be alone."""
+"""All tests, in three passes: side by side; notebooks; what must be alone."""
 
 import subprocess
 import sys
@@ -6,10 +6,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PASSES = [
-    # Three on two cores: many of them wait, for a rank that hangs or for one that starts.
+    # Three on two cores: many wait, for a rank that hangs, for one that starts, or for a link.
     ("-n", "3", "--dist", "worksteal", "--ignore=tests/browser", "--ignore=tests/alone", "tests"),
     # A notebook's cells stay in one worker. The browser comes first, because it takes longest.
-    ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "tests/browser", "notebooks"),
+    ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder", "tests/browser", "notebooks"),
     ("tests/alone",),
 ]
 
