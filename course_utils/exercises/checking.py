@@ -169,7 +169,7 @@ def _tested(found: Exercise, answer: Any) -> list[str]:
         refusals.check_function(answer, found.without)
         return found.test(answer)
     files.write_missing(found.file)
-    refusals.check_file(found.file, found.without)
+    refusals.check_file(found.file, found.without, found.solution)
     return found.test()
 
 

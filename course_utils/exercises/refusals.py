@@ -16,24 +16,24 @@ HIDERS = ("exec", "eval")  # nobody sees what they run
 REQUESTS = ("isend", "irecv", "batch_isend_irecv")  # the functions that give them
 
 
-def check_file(file: str, without: Iterable[str]) -> None:
+def check_file(file: str, without: Iterable[str], ours: str) -> None:
     """Look at the names in a student's worker file.
 
     Args:
-        file: its name; it may import what its stub imports, and no other file of the course.
+        file: its name; it may import what `ours` imports, and no other file of the course.
         without: names that do what the student is to write.
+        ours: the course's own answer. A saved notebook may hold the student's in place of the stub.
 
     Raises:
         Wrong: one of them is used or could be, or a request is dropped before it is waited for.
     """
-    sources = cells.sources()
+    files, given = cells.parts(), _modules(ast.parse(ours))
     try:
         tree = ast.parse((paths.workers() / file).read_text(encoding="utf-8", errors="replace"))
     except SyntaxError:
         return  # the run will report it, with its line
-    given = set(_modules(ast.parse(sources[file]))) if file in sources else set()
     for module, line in _modules(tree).items():
-        ours = f"{module}.py" in sources and f"{module}.py" != file
+        ours = f"{module}.py" in files and f"{module}.py" != file
         private = module.startswith("course_utils.") and module != "course_utils.worker"
         if module not in given and (ours or private):
             raise Wrong(

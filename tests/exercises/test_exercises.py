@@ -69,6 +69,15 @@ def test_a_right_answer_passes_after_its_notebook_was_saved_with_it(number, monk
     assert result(number, *answer_with(number, find(number).solution)).state == "passed"
 
 
+def test_our_version_is_refused_after_its_notebook_was_saved_with_it(monkeypatch):
+    answer = "from ring_allreduce import ring_reduce_scatter as reduce_scatter\n"
+    saved = cells.sources() | {find("04.1").file: answer}
+    monkeypatch.setattr(cells, "sources", lambda: saved)
+    assert "imports ring_allreduce: that is the course's own" in str(
+        result("04.1", *answer_with("04.1", answer))
+    )
+
+
 @pytest.mark.parametrize("number", MUTANTS)
 def test_the_solution_passes_and_says_what_was_proven(number, capsys):
     say(number, *answer_with(number, find(number).solution))
