@@ -38,6 +38,8 @@ def examine(*flags: str, path: Path | None = None, **env: str) -> tuple[int, dic
     """The doctor's status, and its lines by what they are about, with `path` put before all."""
     env |= {"PYTHONPATH": os.pathsep.join([str(path), str(paths.ROOT)] if path else [])}
     env |= {"PATH": os.pathsep.join([str(path), os.environ["PATH"]])} if path else {}
+    # Without .pyc files: a fake torch of the same size and second would pass for the one before.
+    env |= {"PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         [sys.executable, *flags, "-c", ASK],
         cwd=paths.ROOT,
@@ -69,7 +71,7 @@ def fake_torch(
         "torchvision.py": "__version__ = '0.29.2'",
         "nvidia-smi": "#!/bin/sh\n" + "echo Model T\n" * listed,
     }.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     (folder / "nvidia-smi").chmod(0o755)
     return folder
@@ -155,12 +157,10 @@ def test_what_torch_and_the_gpus_mean_for_the_labs(tmp_path, torch, mark, what, 
 
 
 def test_a_variable_does_without_the_gpus_or_hides_them(tmp_path):
-    status, lines = examine(path=fake_torch(tmp_path / "busy", **BUSY), COURSE_DEVICE="cpu")
+    status, lines = examine(path=fake_torch(tmp_path, **BUSY), COURSE_DEVICE="cpu")
     assert status == 0
     assert "COURSE_DEVICE=cpu" in lines["GPUs"]
-    # In a folder of its own: a file of the same size and second would pass for the old one.
-    path = fake_torch(tmp_path / "listed", listed=2)
-    status, lines = examine(path=path, CUDA_VISIBLE_DEVICES="")
+    status, lines = examine(path=fake_torch(tmp_path, listed=2), CUDA_VISIBLE_DEVICES="")
     assert status == 0
     assert "CUDA_VISIBLE_DEVICES is ''" in lines["GPUs"]
     assert "unset that variable" in lines["GPUs"]
