@@ -176,6 +176,19 @@ def test_what_a_worker_imports_is_read_anew_even_if_edited_in_the_same_second(wo
         assert launch(script, nproc=1, warm=warm).ranks[0].stdout == f"{value}\n"
 
 
+READS = """
+import sys
+from course_utils.worker import init
+sys.addaudithook(lambda event, names: print(names[0]) if event == "open" else None)
+init()
+"""
+
+
+def test_a_warm_rank_does_not_search_all_packages_for_its_back_end(worker, launch):
+    opened = launch(worker("reads.py", READS), nproc=1).ranks[0].stdout
+    assert "entry_points.txt" not in opened
+
+
 def test_what_runs_left_may_be_removed_while_a_notebook_is_open(worker, launch):
     script = worker("hello.py", HELLO)
     first = launch(script)
