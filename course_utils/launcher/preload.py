@@ -5,7 +5,6 @@ the error, and the student sees it there.
 """
 
 import contextlib
-import gc
 import importlib
 import os
 from importlib.metadata import entry_points
@@ -16,6 +15,8 @@ MODULES = [
     "torch",
     "numpy",
     "psutil",
+    "multiprocessing.queues",
+    "multiprocessing.popen_forkserver",
     "torch.distributed",
     "torch.nn.parallel",
     "torch.utils.data.distributed",
@@ -36,11 +37,8 @@ with guards.modules_stay():
     for module in MODULES:
         with contextlib.suppress(Exception):
             importlib.import_module(module)
-
-# Torch finds a back end by reading the metadata of every installed package: once, here.
-for name in ("gloo", "nccl"):
-    for backend in entry_points(group="torch.distributed.backends", name=name):
-        with contextlib.suppress(Exception):
-            backend.load()()
-
-gc.freeze()  # else a rank that collects garbage would copy all memory that it shares
+    # Torch finds a back end by reading the metadata of every installed package: once, here.
+    for name in ("gloo", "nccl"):
+        for backend in entry_points(group="torch.distributed.backends", name=name):
+            with contextlib.suppress(Exception):
+                backend.load()()

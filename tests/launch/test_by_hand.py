@@ -12,7 +12,7 @@ from course_utils.notebook import files
 from tests.launch.worker_files import Start, starts
 
 DEADLINE = 120  # seconds, on loaded cores
-SAMPLE = ["gather_and_cut.py", "prove_ddp.py"]
+SAMPLE = ["try_f_and_g.py", "prove_epoch.py"]
 
 
 def pytest_generate_tests(metafunc):
@@ -54,7 +54,7 @@ def by_hand(tmp_path):
 def test_a_worker_file_runs_on_the_ranks_its_notebook_gives_it(by_hand, start):
     status, written = by_hand(start, start.nproc)
     assert status == 0, written
-    if start.file == "prove_ddp.py":
+    if start.file == "prove_epoch.py":
         assert "report rank 0: claim=" in written  # without a notebook, a report is printed
 
 

@@ -1,4 +1,4 @@
-"""The contracts of notebook 10's worker files, on 2, 3 and 4 ranks."""
+"""The contracts of notebook 10's worker files, on 3 and 4 ranks."""
 
 import pytest
 
@@ -37,7 +37,7 @@ for name, make in MAKERS.items():
             compressor = make()
             gradient = torch.randn(shape, generator=torch.Generator().manual_seed(rank)).to(dtype)
             before = gradient.clone()
-            for _ in range(3):
+            for _ in range(2):
                 mean = compressor.average(gradient)
                 assert (mean.shape, mean.dtype) == (gradient.shape, dtype), (name, shape, dtype)
                 assert same(mean), (name, shape, dtype)
@@ -53,9 +53,9 @@ for name, make in MAKERS.items():
         for feedback in (True, False):
             compressor, total = make(), torch.zeros(shape)
             compressor.feedback = feedback
-            for _ in range(60):
+            for _ in range(25):
                 total += compressor.average(gradient)
-            off[feedback] = (total - 60 * mean).norm().item()
+            off[feedback] = (total - 25 * mean).norm().item()
         assert off[True] < 0.4 * off[False], (name, shape, off)
     broken = torch.full((6, 4), torch.inf if rank else 1.0)
     compressor = make()
@@ -90,7 +90,7 @@ report(done=True)
 """
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("ranks", [3, 4])
 def test_compressors_and_local_sgd_keep_their_contract(ranks):
     write_missing("compression.py", "local_sgd.py")
     (paths.workers() / "contract.py").write_text(CONTRACT)

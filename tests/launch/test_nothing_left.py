@@ -138,8 +138,10 @@ def test_sigkill_of_a_kernel_whose_fork_lives_on(start):
     assert processes_of(str(start.home)) == [fork]
 
 
-@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("number", "warm"),
+    [(signal.SIGINT, True), (signal.SIGTERM, True), (signal.SIGHUP, True), (signal.SIGTERM, False)],
+)
 def test_a_signal_to_the_kernel(start, number, warm):
     kernel = start(warm)
     assert wait_for(lambda: ranks_are_up(start.home), 40)
@@ -152,7 +154,7 @@ def test_a_signal_to_the_kernel(start, number, warm):
 
 def test_sigkill_of_the_kernel_at_random_moments(start):
     random.seed(7)
-    for moment in range(20):
+    for moment in range(12):
         kernel = start(warm=moment % 4 != 0)
         time.sleep(random.uniform(0.1, 4) if moment % 2 else random.uniform(0, 1.5))
         kernel.kill()
