@@ -25,7 +25,9 @@ CLONE_NEWNET = 0x40000000  # include/uapi/linux/sched.h
 def main(script: str, folder: str, hosts: str, nproc: str, mbit: str, *arguments: str) -> int:
     """Build the network, run `script` on all hosts and wait; 0 if no host failed."""
     threading.Thread(target=end_with_caller, daemon=True).start()
-    import torch.distributed.run  # noqa: F401  (before the fork, once for all)
+    with guards.modules_stay():  # before the fork, once for all
+        import torch._dynamo  # noqa: F401  (an optimizer's first step imports it)
+        import torch.distributed.run  # noqa: F401
 
     shell(BRIDGE)
     running = set()

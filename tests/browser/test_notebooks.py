@@ -8,7 +8,7 @@ NOTEBOOKS = {path.stem: path for path in sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 RUN = [
     "00_processes_and_collectives",  # runs that fail, and runs that are stopped
     "02_data_parallel",  # trainings, whose lanes and curves live for seconds
-    "04_ring_allreduce",  # a slider, and a run on links
+    "03_ddp",  # a slider, and a run on links
 ]
 SLIDERS = {"03_ddp": 1, "04_ring_allreduce": 3, "05_fsdp": 2, "09_pipeline_parallel": 1}
 LONGEST = 600  # seconds a notebook may take on loaded cores

@@ -90,8 +90,8 @@ def test_an_interrupt_at_any_moment_ends_the_ranks(worker, launch, monkeypatch):
     at = math.inf
     fine, long = worker("fine.py", START), worker("long.py", START + "time.sleep(1000)\n")
     launch(fine)
-    for moment in range(25):  # of the 0.05 s in which so many ranks start
-        at = time.monotonic() + moment * 0.002
+    for moment in range(15):  # of the 0.05 s in which so many ranks start
+        at = time.monotonic() + moment * 0.0035
         with pytest.raises(KeyboardInterrupt):
             launch(long, nproc=8)
     at = math.inf
