@@ -26,7 +26,7 @@ def main(script: str, folder: str, hosts: str, nproc: str, mbit: str, *arguments
     """Build the network, run `script` on all hosts and wait; 0 if no host failed."""
     threading.Thread(target=end_with_caller, daemon=True).start()
     with guards.modules_stay():  # before the fork, once for all
-        import torch._dynamo  # noqa: F401  (an optimizer's first step imports it)
+        import torch._dynamo  # an optimizer's first step imports it
         import torch.distributed.run  # noqa: F401
 
     shell(BRIDGE)
