@@ -62,6 +62,7 @@ def serve(warm: bool) -> None:
     # SIG_IGN would be inherited by the ranks, which torchrun ends with this very signal.
     signal.signal(signal.SIGTERM, lambda number, frame: None)
     replies.write(json.dumps({"ready": os.getpid()}) + "\n")
+    asked = None  # the forkserver that has been asked to use large pages
     while True:
         request = requests.get()
         current.update(request)
@@ -75,6 +76,13 @@ def serve(warm: bool) -> None:
             outcome = {"error": traceback.format_exc()}
         current.clear()
         replies.write(json.dumps(outcome) + "\n")
+        # Now, while the student reads what the first run gave. A run that was not stopped has
+        # forked ranks: the signal would end a forkserver that still imports.
+        forks = forkserver._forkserver._forkserver_pid
+        if request["warm"] and outcome.get("stopped", "") is None and forks != asked:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(forks, signal.SIGUSR1)
+            asked = forks
 
 
 def start_forkserver() -> None:

@@ -2,17 +2,20 @@
 
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from course_utils import LaunchError, paths
 from course_utils.errors import InputError
 from course_utils.launcher import client
+from tests.waiting import wait_for
 
 HELLO = """
 import torch
@@ -187,6 +190,24 @@ init()
 def test_a_warm_rank_does_not_search_all_packages_for_its_back_end(worker, launch):
     opened = launch(worker("reads.py", READS), nproc=1).ranks[0].stdout
     assert "entry_points.txt" not in opened
+
+
+def large_pages(process: psutil.Process) -> int:
+    """MB that a process holds in large pages."""
+    text = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
+    return int(re.search(r"AnonHugePages: *(\d+)", text)[1]) // 1024
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or tuple(map(int, platform.release().split(".")[:2])) < (6, 1),
+    reason="large pages can be asked for from Linux 6.1 on",
+)
+def test_after_its_first_run_a_forkserver_is_quick_to_fork(worker, launch):
+    client.close_kept_agent()
+    launch(worker("hello.py", HELLO))
+    agent = next(child for child in psutil.Process().children() if len(child.children()) == 2)
+    assert wait_for(lambda: max(map(large_pages, agent.children())) > 100)
+    assert launch("hello.py").ok
 
 
 def test_what_runs_left_may_be_removed_while_a_notebook_is_open(worker, launch):
