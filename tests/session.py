@@ -3,6 +3,7 @@
 A plugin and not a conftest: nbval's cells know no fixtures, and notebooks lie beside this folder.
 """
 
+import gc
 import os
 import shutil
 import signal
@@ -41,6 +42,17 @@ def pytest_configure(config):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Keep the garbage collector off all that the tests import: searching it takes seconds."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.hookimpl(optionalhook=True)  # without pytest-xdist nobody calls it
 def pytest_xdist_make_scheduler(config, log):
     """Leave each notebook to one worker, whatever the arguments: a cell needs those before it."""
@@ -56,6 +68,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_unconfigure(config):
     """Leave neither a process nor a file."""
+    gc.unfreeze()  # or triton, when the interpreter ends, reports what is still there as leaks
     close_kept_agent()
     shutil.rmtree(config.course_home, ignore_errors=True)
 
