@@ -6,7 +6,8 @@ from typing import Any
 
 from course_utils.exercises.calls import called, refused
 from course_utils.exercises.checking import exercise, probe_each
-from course_utils.exercises.compare import Wrong, close, expect, is_number
+from course_utils.exercises.compare import Wrong, expect
+from course_utils.exercises.values import close, is_number
 
 HANGS = "Who receives while everyone sends? Begin both before you wait for either."
 LINKS = [  # ranks, bytes, latency, bandwidth

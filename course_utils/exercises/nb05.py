@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 from course_utils.exercises.calls import called
 from course_utils.exercises.checking import exercise, probe_each
-from course_utils.exercises.compare import expect, hint_for, is_number
+from course_utils.exercises.compare import expect, hint_for
 from course_utils.exercises.failures import lonely
+from course_utils.exercises.values import is_number
 
 RANKS = (2, 3, 4, 1)  # with 2 much is right that is wrong with 3; a rank alone may send nothing
 TORCHS = ("all_gather_tensor_autograd", "_AllGather", "_AllGatherBase", "_ReduceScatter")

@@ -7,8 +7,9 @@ from typing import Any
 from course_utils.exercises import refusals
 from course_utils.exercises.calls import called, refused
 from course_utils.exercises.checking import exercise, probe, probe_each
-from course_utils.exercises.compare import Wrong, close, hint_for, is_number, text
+from course_utils.exercises.compare import Wrong, hint_for, text
 from course_utils.exercises.failures import lonely
+from course_utils.exercises.values import close, is_number
 
 Machine = dict[int, tuple[float, float, float]]
 LONELY = lonely("Does every rank come to each collective, one with an empty share too?")

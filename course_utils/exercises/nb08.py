@@ -6,8 +6,9 @@ from typing import Any
 
 from course_utils.exercises.calls import called
 from course_utils.exercises.checking import exercise, probe_each
-from course_utils.exercises.compare import Wrong, count, is_number
+from course_utils.exercises.compare import Wrong, count
 from course_utils.exercises.failures import lonely
+from course_utils.exercises.values import is_number
 
 MOST_CALLS, FURTHEST = 8, 2.1
 # Where the best rate is, as a multiple of one rank's; where training diverges; how steep it is.

@@ -5,7 +5,8 @@ import torch
 from course_utils import paths
 from course_utils.exercises import checking
 from course_utils.exercises.checking import find, result
-from course_utils.exercises.compare import close, count, expect, hint_for, unlike, whose
+from course_utils.exercises.compare import count, expect, hint_for, unlike, whose
+from course_utils.exercises.values import close
 from tests.exercises.test_exercises import answer_with
 
 

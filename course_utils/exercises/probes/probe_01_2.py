@@ -4,9 +4,10 @@ from typing import Any
 
 import torch
 
-from course_utils.exercises.compare import close, text
+from course_utils.exercises.compare import text
 from course_utils.exercises.derivatives import compare
 from course_utils.exercises.findings import random_values
+from course_utils.exercises.values import close
 
 from exercise_01_2 import maximum, sigmoid, take
 

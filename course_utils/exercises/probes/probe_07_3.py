@@ -7,8 +7,9 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformer import Transformer
 
-from course_utils.exercises.compare import Wrong, close, plain
+from course_utils.exercises.compare import Wrong, plain
 from course_utils.exercises.findings import judging, where
+from course_utils.exercises.values import close
 from course_utils.meter import meter
 from course_utils.worker import device, init
 

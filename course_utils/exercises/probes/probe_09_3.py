@@ -6,8 +6,9 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from course_utils.exercises.compare import Wrong, flat, judge
+from course_utils.exercises.compare import Wrong, judge
 from course_utils.exercises.findings import judging, observe, pair, random_values, where
+from course_utils.exercises.values import flat
 from course_utils.worker import init
 
 from exercise_09_3 import clip_grad_norm
