@@ -16,13 +16,22 @@ def _close(got: Any, expected: Any, relative: float, absolute: float) -> bool:
         if not isinstance(got, (list, tuple)) or len(got) != len(expected):
             return False
         if _are_floats(got) and _are_floats(expected):
-            return np.allclose(got, expected, relative, absolute, equal_nan=True)
+            return _floats_close(np.array(got), np.array(expected), relative, absolute)
         return all(_close(a, b, relative, absolute) for a, b in zip(got, expected, strict=True))
     if not (is_number(expected) and is_number(got)):
         return type(got) is type(expected) and got == expected
     if math.isnan(expected):
         return math.isnan(got)
     return math.isclose(got, expected, rel_tol=relative, abs_tol=absolute)
+
+
+def _floats_close(got: np.ndarray, expected: np.ndarray, relative: float, absolute: float) -> bool:
+    """`math.isclose` of each pair; NaN is close to NaN."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        bound = np.maximum(relative * np.maximum(abs(got), abs(expected)), absolute)
+        near = np.isfinite(bound) & (abs(got - expected) <= bound)
+    same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+    return bool(np.all(near | same))
 
 
 def is_number(value: Any) -> bool:
