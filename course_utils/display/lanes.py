@@ -54,7 +54,7 @@ class Lane:
             elif event["kind"] == "report":
                 if text.share_done(data) is not None:
                     self.report = data
-                if text.is_number(data.get("loss")):
+                if text.can_be_drawn(data.get("loss")):
                     self.losses.append(data["loss"])
         self.state, self.words = self._what_it_does(alive)
 

@@ -62,11 +62,11 @@ def progress(report: dict[str, Any]) -> str:
 def share_done(report: dict[str, Any]) -> float | None:
     """How far a rank is, from 0 to 1; None if the report has no numbers for it."""
     step, total = report.get("step"), report.get("total")
-    if not (is_number(step) and is_number(total) and total):
+    if not (can_be_drawn(step) and can_be_drawn(total) and total):
         return None
     return min(1.0, max(0.0, step / total))
 
 
-def is_number(value: Any) -> bool:
+def can_be_drawn(value: Any) -> bool:
     """Whether a reported value can be drawn."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
