@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from course_utils import paths
-from course_utils.notebook import files
+from course_utils.notebook import cells, files
 from tests.launch.worker_files import Start, starts
 
 DEADLINE = 120  # seconds, on loaded cores
@@ -24,8 +24,14 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("start", [found[name] for name in files], ids=files)
 
 
+@pytest.fixture(scope="module")
+def extracted():
+    """All worker files in `workers/`, as `./run.sh extract` writes them: some name another."""
+    files.write_missing(*cells.sources())
+
+
 @pytest.fixture
-def by_hand(tmp_path):
+def by_hand(tmp_path, extracted):
     """Start a file with plain torchrun; give the exit status and what the ranks wrote."""
 
     def run(start: Start, nproc: int) -> tuple[int | None, str]:
