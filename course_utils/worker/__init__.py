@@ -6,18 +6,21 @@ where it is used, so that a rank sets up its guards before that import, which ta
 """
 
 import atexit
+import contextlib
+import glob
 import json
 import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import torch
 
 __all__ = ["device", "doing", "init", "mark", "report"]
+
+LONGEST_END = 5  # seconds
 
 
 def rank() -> int:
@@ -73,7 +76,6 @@ def init(
     else:
         dist.init_process_group(backend)
     dist.group.WORLD.barrier().wait()
-    atexit.register(_end_process_group)
     _emit("group", {"backend": backend, "device": place.type if backend == "nccl" else "cpu"})
 
 
@@ -95,11 +97,37 @@ def _refuse_another_number(ranks: int | tuple[int, ...] | None, at_least: int) -
         )
 
 
+@atexit.register  # on import: a script that starts its group itself needs it too
 def _end_process_group() -> None:
-    import torch.distributed as dist
+    """Destroy the process group, and wait until gloo's threads have dropped their last tensors.
 
-    if dist.is_initialized():
+    Whatever still refers to the group, as DDP does, keeps these threads alive. If one of them
+    drops a tensor of Python while Python shuts down, torch 2.15 aborts the process: "terminate
+    called without an active exception".
+    """
+    dist = sys.modules.get("torch.distributed")
+    if dist and dist.is_available() and dist.is_initialized():
         dist.destroy_process_group()
+    deadline, before = time.monotonic() + LONGEST_END, []
+    while (threads := _gloo_threads()) and time.monotonic() < deadline:
+        # To drop a tensor a thread needs the GIL, which was free since the last look. One that
+        # slept on all that time has nothing left to drop.
+        if threads == before and all(state == "S" for state, *_ in threads):
+            break
+        before = threads
+        time.sleep(0.001)
+
+
+def _gloo_threads() -> list[tuple[str, ...]]:
+    """State and number of switches of each gloo thread, as Linux gives them; none elsewhere."""
+    threads = []
+    for path in glob.glob("/proc/self/task/*/status"):
+        with contextlib.suppress(OSError), open(path) as file:  # it may end meanwhile
+            status = dict(line.split(":\t", 1) for line in file)
+            if status["Name"].strip() == "pt_gloo_runloop":
+                switches = [value for name, value in status.items() if "ctxt_switches" in name]
+                threads.append((status["State"][0], *switches))
+    return threads
 
 
 def report(**values: Any) -> None:
@@ -111,7 +139,7 @@ def report(**values: Any) -> None:
     _emit("report", {name: _plain(value) for name, value in values.items()})
 
 
-@contextmanager
+@contextlib.contextmanager
 def mark(name: str) -> Iterator[None]:
     """Record when this rank enters and leaves the block, for `run.timeline()`."""
     start = time.monotonic_ns()  # one clock for all processes of a machine
@@ -121,7 +149,7 @@ def mark(name: str) -> Iterator[None]:
         _emit("mark", {"name": name, "start": start, "end": time.monotonic_ns()})
 
 
-@contextmanager
+@contextlib.contextmanager
 def doing(what: str) -> Iterator[None]:
     """Say in a few words what the block does: the verdict repeats it if the run stops in there.
 

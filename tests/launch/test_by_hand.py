@@ -72,6 +72,33 @@ def test_on_another_number_it_runs_or_says_how_many_ranks_it_needs(by_hand, star
     assert status == 0 or re.search(needs, written), written
 
 
+# gloo's thread holds the last references to the tensors, but not the GIL that it needs to drop
+# them; `group` keeps the thread alive beyond destroy_process_group().
+HELD = """
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+
+from course_utils.worker import init
+
+init()
+group = dist.group.WORLD
+sys.setswitchinterval(60)
+dist.all_reduce_coalesced([torch.zeros(1) for _ in range(10_000)], async_op=True)
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    pass
+"""
+
+
+@pytest.mark.timeout(2 * DEADLINE + 30)
+def test_torch_does_not_abort_while_python_shuts_down(by_hand, worker):
+    status, written = by_hand(Start(worker("held.py", HELD), 2), 2)
+    assert status == 0, written
+
+
 NEEDS = """
 from course_utils.worker import init
 init({needs})
