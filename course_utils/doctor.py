@@ -27,7 +27,7 @@ NEEDED = ("torch", "numpy", "matplotlib", "IPython", "psutil", "rich", "filelock
 TORCH_TIMEOUT = 120  # seconds; a cold disk needs up to a minute to import torch
 GIB = 2**30
 LOOPBACK = "127.0.0.1"
-ABORT = 'DDP may abort at the end of a script: "terminate called without an active exception"'
+ABORT = 'a script with DDP may abort at its end: "terminate called without an active exception"'
 # The log of a helper or rank: its session's folder is named after the process it works for.
 LOG = re.compile(r"/\.runs/\d{8}-\d{6}-\w+-(\d+)/(?:agent\.log|.*/stderr\.log)")
 
@@ -139,7 +139,7 @@ def torch_and_gpus(found: dict, listed: int) -> Iterator[Finding]:
     untested, tested = not (2, 11) <= release <= (2, 15), "the course is tested with 2.11 to 2.15"
     yield judge("torch", found["torch"], (untested, "note", tested))
     if release == (2, 15):
-        avoid = "this happens under plain torchrun; the course's init() avoids it"
+        avoid = "this happens under plain torchrun; the course's init() avoids it on Linux"
         yield Finding("note", "exit", ABORT, avoid)
     yield torchvision(found, error)
     remedy = "install the torch from PyPI: ranks on the CPU communicate over gloo"

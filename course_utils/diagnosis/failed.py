@@ -117,9 +117,9 @@ def aborted_at_exit(evidence: Evidence) -> Verdict | None:
         return None
     lines = [
         f"{names(aborted)} {_was(aborted)} killed by SIGABRT after the last line of the script",
-        "  The script did all its work. torch 2.15 sometimes aborts while Python shuts down after",
-        '  training with its own DDP: "terminate called without an active exception".',
-        "  Start the process group with init() from course_utils.worker, which avoids it.",
+        '  The script did all its work. If it ended with "terminate called without an active',
+        '  exception", that was torch 2.15: it sometimes aborts while Python shuts down, if',
+        "  something still refers to the process group, as DDP does. On Linux, init() avoids it.",
         f"  Its last output: {log_of(evidence, aborted[0])}",
     ]
     return verdict("killed", lines, aborted[0], None)
