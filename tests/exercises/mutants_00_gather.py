@@ -64,20 +64,6 @@ MUTANTS = {
             "Did you keep every request",
         ),
         (
-            "half of the digits on the wire",
-            _gather(
-                "for other in range(world):",
-                "    if other == rank: continue",
-                "    box = torch.empty_like(tensor, dtype=torch.float16)",
-                "    request = dist.isend(tensor.half(), other)",
-                "    dist.recv(box, other)",
-                "    request.wait()",
-                "    found[other] = box.to(tensor)",
-                "return found",
-            ),
-            "returned",
-        ),
-        (
             "over the store",
             _gather(
                 "import io",
@@ -151,11 +137,6 @@ MUTANTS = {
             "In the second step, whose tensor",
         ),
         (
-            "its own, again and again",
-            _ring("rank", "(rank - step - 1) % world"),
-            "Do they share a tensor, or a sender?",
-        ),
-        (
             "one box for all",
             _gather(
                 "box = torch.empty_like(tensor)",
@@ -201,11 +182,6 @@ MUTANTS = {
             "returned a Tensor, expected a list",
         ),
         ("all in one", _direct("list(torch.cat(found))"), "Which shape do your entries have?"),
-        (
-            "a dimension too many",
-            _direct("list(torch.stack(found).split(1))"),
-            "Which shape do your entries have?",
-        ),
         (
             "one is missing",
             _direct("[each for r, each in enumerate(found) if r != rank]"),

@@ -94,11 +94,6 @@ MUTANTS = {
             "the gradient of a is None",
         ),
         (
-            "equal ones both get all",
-            _changed("01.2", ("0.5 * (a.value", "1.0 * (a.value")),
-            "maximum([1, 5, 2], [3, 4, 2]): the ",
-        ),
-        (
             "of equal ones the second gets all",
             _changed("01.2", (" + 0.5 * (a.value == b.value)", ".double()")),
             "In the third, a and b are equal",
@@ -129,28 +124,9 @@ MUTANTS = {
             "From workers/exercise_01_2.py, line",
         ),
         (
-            "the index is overwritten",
-            _changed(
-                "01.2",
-                ("    chosen =", "    kept = index.clone()\n    index.zero_()\n    chosen ="),
-                ("one_hot(index,", "one_hot(kept,"),
-            ),
-            "changed index",
-        ),
-        (
             "double precision, always",
             _changed("01.2", ("x.value.sigmoid()", "x.value.double().sigmoid()")),
             "expected float32",
-        ),
-        (
-            "columns for rows",
-            _changed("01.2", ("Variable(chosen) @ x", "(Variable(chosen)[0] @ x)")),
-            "not subscriptable",
-        ),
-        (
-            "whole numbers, which torch refuses",
-            _changed("01.2", ("x.value.sigmoid()", "x.value.long().softmax(0)")),
-            "not implemented for 'Long'",
         ),
     ],
     "01.3": [
@@ -209,28 +185,9 @@ MUTANTS = {
             "the diagonal of H only",
         ),
         (
-            "a Variable",
-            _hvp(
-                _FIRST,
-                "(h,) = grad((g * v).sum(), [x])",
-                "return h or Variable(torch.zeros_like(v))",
-            ),
-            "gave a Variable, expected a Tensor",
-        ),
-        (
             "torch's whole Hessian",
             _hvp("return torch.autograd.functional.hessian(f, x.value) @ v"),
             "uses hessian, which does what you are asked to write",
-        ),
-        (
-            "v is used up",
-            _hvp(
-                _FIRST,
-                "(h,) = grad((g * v.clone()).sum(), [x])",
-                "v.zero_()",
-                "return torch.zeros_like(v) if h is None else h.value",
-            ),
-            "changed x or v",
         ),
         (
             "divided by its length",
@@ -252,16 +209,6 @@ MUTANTS = {
         (
             "the sign",
             _norm(*_own_norm("(dL_dr + r * (dL_dr * r).mean(1, keepdim=True)) / size")),
-            "the gradient of x is",
-        ),
-        (
-            "sum for mean",
-            _norm(*_own_norm("(dL_dr - r * (dL_dr * r).sum(1, keepdim=True)) / size")),
-            "the gradient of x is",
-        ),
-        (
-            "over the whole batch",
-            _norm(*_own_norm("(dL_dr - r * (dL_dr * r).mean()) / size")),
             "the gradient of x is",
         ),
         (

@@ -44,11 +44,6 @@ RIGHT = {
 MUTANTS = {
     "01.1": [
         ("the last use wins", _grad(add="gradients[name] = part"), "the gradient that came first?"),
-        (
-            "the first use wins",
-            _grad(add="gradients.setdefault(name, part)"),
-            "a, b, c = 2, 3, 5, result = (a + b) * a: the gradients are [5, 2], expected [7, 2]",
-        ),
         ("forwards", _grad(order="list(gradient_tape)"), "From which end"),
         (
             "the inputs overwritten",
@@ -56,25 +51,6 @@ MUTANTS = {
             "grad changed a value of a, b or c",
         ),
         ("nothing skipped", _grad(skip="False"), "Skip them"),
-        (
-            "nothing skipped, and no word of it",
-            """
-import torch
-from tape import Variable, gradient_tape
-
-def grad(result, wanted):
-    gradients = {result.name: Variable(torch.ones_like(result.value))}
-    for entry in reversed(list(gradient_tape)):
-        try:
-            parts = entry.propagate([gradients.get(entry.outputs[0])])
-        except BaseException:
-            continue
-        for name, part in zip(entry.inputs, parts):
-            gradients[name] = gradients[name] + part if name in gradients else part
-    return [gradients.get(x.name) for x in wanted]
-""",
-            "Skip them",
-        ),
         (
             "zero where there is no path",
             _grad(answer="[gradients.get(x.name, x * Variable(0.0)) for x in wanted]"),
@@ -107,11 +83,6 @@ def grad(result, wanted):
             "changed the tape",
         ),
         (
-            "the tape is used up",
-            _grad(order="[gradient_tape.pop() for _ in list(gradient_tape)]"),
-            "changed the tape",
-        ),
-        (
             "a 1 of single precision",
             _grad(one="Variable(1.0)"),
             "Does the 1 that you begin with have the result's dtype?",
@@ -123,8 +94,6 @@ def grad(result, wanted):
         ),
         ("no list", _grad(given="arriving"), "propagate takes a list"),
         ("all gradients", _grad(answer="gradients"), "expected a list of 2"),
-        ("one gradient too few", _grad(answer="list(gradients.values())[1:2]"), "a list of 1, exp"),
-        ("no answer", _grad(answer="None"), "returned None, expected a list of 2"),
         (
             "the number 0 where there is no path",
             _grad(answer="[gradients.get(x.name, 0) for x in wanted]"),
@@ -140,11 +109,6 @@ def grad(result, wanted):
             "from tape import grad as ours\n\n\ndef grad(result, wanted):\n"
             "    return ours(result, wanted)\n",
             "uses grad, which does what you are asked to write",
-        ),
-        (
-            "a name that is not there",
-            _grad(first="result.nmae"),
-            "has no attribute 'nmae'",
         ),
     ],
 }

@@ -69,15 +69,9 @@ def parallel_apply(replicas, inputs):
 
 MUTANTS = {
     "02.2": [
-        ("torch's own", "from torch.nn.parallel import parallel_apply\n", "uses parallel_apply"),
         (
             "one after the other",
             but(_APPLY, "thread.start()\n", "thread.start()\n        thread.join()\n"),
-            "did not run at the same time",
-        ),
-        (
-            "no threads",
-            but(_APPLY, "thread.start()", "thread.run()").replace("thread.join()", "pass"),
             "did not run at the same time",
         ),
         (
@@ -119,13 +113,11 @@ MUTANTS = {
             "it raised ValueError, expected a RuntimeError",
         ),
         ("no number", but(_APPLY, "replica {k}: ", "a replica: "), "not `replica 2`"),
-        ("no message", but(_APPLY, "{k}: {error}", "{k} failed"), "not what the replica said"),
         (
             "who failed first in time",
             but(_APPLY, "sorted(errors.items())", "errors.items()"),
             "Which replica should the caller look at first?",
         ),
-        ("one argument", but(_APPLY, "(*inputs[k])", "(inputs[k])"), ""),
     ],
     "02.3": [
         (
@@ -141,19 +133,7 @@ MUTANTS = {
             ),
             "expected nan",
         ),
-        (
-            "the rows are emptied",
-            _mean(
-                "total, mean = sum(rows), 0",
-                "for g in reversed(gradients):",
-                "    n = rows.pop()",
-                "    mean = mean + g * n / total if n else mean",
-                "return mean",
-            ),
-            "changed its arguments",
-        ),
         ("mean of means", _mean("return torch.stack(gradients).mean(0)"), "a mean of means"),
-        ("sum of means", _mean("return sum(gradients)"), "a sum of means"),
         (
             "no division",
             _mean("return sum(g * n for g, n in zip(gradients, rows) if n)"),
@@ -170,11 +150,6 @@ MUTANTS = {
             "What is 0 times nan?",
         ),
         (
-            "nan becomes 0 in a mean of means",
-            _mean("return torch.stack(gradients).nan_to_num().mean(0)"),
-            "a mean of means",
-        ),
-        (
             "in place",
             _mean(
                 "for g, n in zip(gradients, rows):",
@@ -189,19 +164,6 @@ MUTANTS = {
             "Nearly right. Which dtype do your weights",
         ),
         (
-            "weights in single precision",
-            _mean(
-                "weights = torch.tensor(rows) / sum(rows)",
-                "return sum(g * w for g, w in zip(gradients, weights) if w)",
-            ),
-            "Which dtype do your weights",
-        ),
-        (
-            "more devices than there are",
-            _mean("return gradients[9] * rows[9]"),
-            "raised IndexError: list index out of range",
-        ),
-        (
             "divided by no rows",
             _mean("return sum(g / (sum(rows) / n) for g, n in zip(gradients, rows))"),
             "A device without rows has the gradient nan",
@@ -210,11 +172,6 @@ MUTANTS = {
             "weights upside down",
             _mean("return sum(g * (sum(rows) / n) for g, n in zip(gradients, rows) if n)"),
             "what weight in the mean?",
-        ),
-        (
-            "a list",
-            _mean("return [sum(g * n for g, n in zip(gradients, rows) if n) / sum(rows)]"),
-            "returned a list, expected a tensor",
         ),
     ],
 }

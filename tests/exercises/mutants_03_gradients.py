@@ -63,19 +63,6 @@ RIGHT = {
 
 MUTANTS = {
     "03.1": [
-        (
-            "the caller's list is emptied",
-            _buckets(result="sizes.clear() or buckets"),
-            "changed its arguments",
-        ),
-        (
-            "a table of known models",
-            "def my_buckets(sizes, cap, first_cap):\n"
-            "    from course_utils.exercises.nb03 import BUCKETS, buckets\n"
-            "    known = [case for case in BUCKETS if case == (sizes, cap, first_cap)]\n"
-            "    return buckets(*known[0]) if known else []",
-            "that is the course's own",
-        ),
         ("first parameter first", _buckets(order="range(len(sizes))"), "begins at the last layer"),
         (
             "order within a bucket",
@@ -102,11 +89,6 @@ MUTANTS = {
         ),
         ("room is one less", _buckets(close="not buckets or sizes[place] >= room"), "exactly full"),
         ("flat", _buckets(result="sum(buckets, [])"), "a list of lists"),
-        (
-            "flat, in NumPy",
-            _buckets(result="numpy.array(sum(buckets, []))"),
-            "a list of lists",
-        ),
     ],
     "03.2": [
         (
@@ -133,15 +115,6 @@ MUTANTS = {
             "a gradient for the frozen bias",
             _hook("parameter.grad /= world", "dist.all_reduce(parameter.grad)")
             + "        else: parameter.grad = torch.zeros_like(parameter)\n",
-            "last.bias can be trained now, or has a gradient",
-        ),
-        (
-            "the frozen bias is trained",
-            _hook(
-                "parameter.grad /= world",
-                "dist.all_reduce(parameter.grad)",
-                trained="parameter.requires_grad_() is parameter",
-            ),
             "last.bias can be trained now, or has a gradient",
         ),
         (
@@ -205,11 +178,6 @@ MUTANTS = {
                 parameters="[p for _, p in module.named_parameters(remove_duplicate=False)]",
             ),
             "expected",
-        ),
-        (
-            "a frozen one is hooked",
-            _hook("parameter.grad /= world", "dist.all_reduce(parameter.grad)", trained="True"),
-            "RuntimeError",
         ),
     ],
 }

@@ -41,21 +41,7 @@ MUTANTS = {
             _share(PADDED, "return [float(index) for index in order[rank::ranks]]"),
             "a list that holds a float",
         ),
-        (
-            "tensors of one number",
-            _share(
-                PADDED,
-                "return list(order[rank::ranks])",
-                order="list(torch.randperm(size, generator=generator))",
-            ),
-            "a list that holds a Tensor",
-        ),
         ("not padded", _share("return order[rank::ranks]"), "the same number of steps"),
-        (
-            "dropped",
-            _share("return order[: size // ranks * ranks][rank::ranks]"),
-            "the same number of steps",
-        ),
         (
             "into pieces",
             _share(PADDED, "each = total // ranks", "return order[rank * each :][:each]"),
@@ -85,15 +71,6 @@ MUTANTS = {
         (
             "a tensor",
             _share("order = torch.tensor((order * ranks)[:total])", "return order[rank::ranks]"),
-            "a list of numbers",
-        ),
-        (
-            "an array",
-            _share(
-                "import numpy",
-                "order = numpy.array((order * ranks)[:total])",
-                "return order[rank::ranks]",
-            ),
             "a list of numbers",
         ),
     ],

@@ -128,24 +128,7 @@ MUTANTS = {
             _forward("dist.all_gather_into_tensor(whole, shard)", *_FORWARD),
             "expected all_gather of",
         ),
-        (
-            "the shard is emptied",
-            _forward("dist.all_gather_into_tensor(whole, shard)", "shard.zero_()", "return whole"),
-            "changed the shard that it was given",
-        ),
         ("its own, repeated", _forward("return shard.repeat(world)"), "in the order of the ranks"),
-        (
-            "an all-reduce of zeros and a shard",
-            _forward(
-                "whole.zero_()",
-                "whole.chunk(world)[dist.get_rank()].copy_(shard)",
-                "dist.all_reduce(whole)",
-                "return whole",
-            ),
-            "expected all_gather of",
-        ),
-        ("ours", "from gather import Gather\n", "that is the course's own"),
-        ("a typo", _backward("return prat"), "name 'prat' is not defined"),
     ],
     "05.2": [
         (
@@ -167,15 +150,6 @@ MUTANTS = {
             "not padded",
             _bytes(
                 "shard = parameters // ranks",
-                "model, gradient, state = [shard if stage >= n else parameters for n in (3, 2, 1)]",
-                "return model * width + gradient * width + state * (master + 4 * states)",
-            ),
-            "how long, if the ranks do not divide?",
-        ),
-        (
-            "a fraction",
-            _bytes(
-                "shard = parameters / ranks",
                 "model, gradient, state = [shard if stage >= n else parameters for n in (3, 2, 1)]",
                 "return model * width + gradient * width + state * (master + 4 * states)",
             ),

@@ -81,11 +81,6 @@ RIGHT = {
 MUTANTS = {
     "06.1": [
         (
-            "ours",
-            "from tp_communications import copy_to_group as f, reduce_from_group as g",
-            "tp_communications: that is the course's own",
-        ),
-        (
             "zeros beside it",
             _pair(
                 "    dist.all_reduce(x, group=group)\n    return x\n",
@@ -111,11 +106,6 @@ MUTANTS = {
                 "        return kept, None",
             ),
             "changed the gradient that it was given",
-        ),
-        (
-            "two dimensions only",
-            _pair("def total(x, group):\n", "def total(x, group):\n    rows, columns = x.shape\n"),
-            "too many values to unpack",
         ),
         ("f does nothing", _pair("return Copy.apply(x, group)", "return x"), "Who adds up"),
         (
@@ -225,11 +215,6 @@ MUTANTS = {
             "f before the row",
             _layers(row="y = reduce_from_group(linear(copy_to_group(x, group), weight), group)"),
             "each part is its rank's own",
-        ),
-        (
-            "a bias is always there",
-            _layers(add="return y + bias"),
-            "unsupported operand",
         ),
         (
             "the group is forgotten",

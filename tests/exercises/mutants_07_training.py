@@ -88,7 +88,6 @@ MUTANTS = {
         ("no finish", _plan(time="m * (f + b * w)"), "What comes after the last pass?"),
         ("one fixed", _plan(time="f + m * b * w + e"), "How many passes"),
         ("all ranks added", _plan(time="n * m * (f + b * w) + e"), "at the same time"),
-        ("smallest b", _plan(best="max(p[2], 1) * -1, p"), "There is a faster plan"),
         ("most ranks of equals", _plan(best="p[0], -p[1]"), "Which of the two has fewer ranks"),
         (
             "a shorter tuple",

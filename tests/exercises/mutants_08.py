@@ -127,38 +127,9 @@ MUTANTS = {
             "called all_gather of",
         ),
         (
-            "by pickles",
-            _order(
-                "every = [None] * world",
-                "dist.all_gather_object(every, padded)",
-                DEALT,
-            ),
-            "called all_gather of",
-        ),
-        (
             "in float32",
             _order("padded = padded.float()", *GATHER, DEALT),
             "In which dtype does yours travel",
-        ),
-        (
-            "in float32, and back",
-            _order(
-                "kind, padded = padded.dtype, padded.float()",
-                *GATHER,
-                "every = [each.to(kind) for each in every]",
-                DEALT,
-            ),
-            "In which dtype does yours travel",
-        ),
-        (
-            "on rank 0 only",
-            _order(
-                "every = [torch.empty_like(padded) for _ in range(world)] if rank == 0 else None",
-                "dist.gather(padded, every)",
-                "if rank: return None",
-                DEALT,
-            ),
-            "rank 1 returned None",
         ),
         (
             "the share is overwritten",
@@ -172,13 +143,11 @@ MUTANTS = {
             ),
             "rank 1 returned [0]",
         ),
-        ("a list", _order(*GATHER, "return " + DEALT[7:] + ".tolist()"), "returned a list"),
     ],
     "08.3": [
         ("past DDP", _mended(FORWARD), "Who calls DDP's forward"),
         ("no epoch", _mended(EPOCH), "which epoch"),
         ("evaluation mode", _mended(MODE), "what is the model's mode"),
-        ("all three are left", _mended(FORWARD, EPOCH, MODE), "which epoch"),
         (
             "divided again",
             _mended(
@@ -265,15 +234,6 @@ MUTANTS = {
             "never tried",
             _choose("return 3 * rate, {2 * rate: train(2 * rate)}"),
             "which it never tried",
-        ),
-        (
-            "steps too large",
-            _choose(
-                "tried = {k * rate: train(k * rate) for k in (0.25, 1, 4, 16)}",
-                "finite = {each: loss for each, loss in tried.items() if math.isfinite(loss)}",
-                "return min(finite, key=finite.get), tried",
-            ),
-            "tried nothing right",
         ),
         ("a rate alone", _choose("train(rate)", "return 4 * rate"), "Return a rate, and a dict"),
         ("without end", _choose("while True: pass"), "did not return"),

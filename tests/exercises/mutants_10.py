@@ -159,7 +159,6 @@ MUTANTS = {
             _top_k(back="(total / world).half().to(total.dtype), left"),
             "expected",
         ),
-        ("one tensor", _top_k(back="total / world"), "expected 2 tensors"),
     ],
     "10.2": [
         ("not orthonormal", _low_rank(orthonormal="pass"), "Are the columns of p orthonormal?"),
@@ -182,16 +181,5 @@ MUTANTS = {
             "Send only p, (m, k), and q, (n, k)",
         ),
         ("changes the matrix", _low_rank(whole="matrix.add_(kept)"), "changed `matrix`"),
-        (
-            "the whole world",
-            _low_rank(reduce_p="dist.all_reduce(p)"),
-            "a group of two",
-        ),
-        (
-            "torch's own",
-            "from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import powerSGD_hook\n"
-            + _low_rank(),
-            "does what you are asked to write",
-        ),
     ],
 }
