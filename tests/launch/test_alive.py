@@ -11,7 +11,7 @@ from course_utils.launcher import processes
 from tests.launch.fault import START
 from tests.waiting import wait_for
 
-COMPUTES = "end = time.monotonic() + 5\nwhile time.monotonic() < end:\n    sum(range(1000))\n"
+COMPUTES = "end = time.monotonic() + 3.5\nwhile time.monotonic() < end:\n    sum(range(1000))\n"
 SLEEPS = "time.sleep(100)\n"
 IN_THE_RANK = START + "if rank == 1:\n    exec(WORK)\ndist.barrier()\n"
 IN_A_PROGRAM = (
