@@ -92,6 +92,14 @@ MUTANTS = {
             "Which number counts nodes",
         ),
         (
+            "a formula for three nodes",
+            _checked(
+                "first, second = [*ranks_on_node, 0][:2]\n"
+                "    return local_rank + first * (node_rank > 0) + second * (node_rank > 1)"
+            ),
+            "[2, 1, 5, 1, 4]) returned 3, expected 8",
+        ),
+        (
             "the error returned",
             _rank(
                 "if not 0 <= node_rank < len(ranks_on_node): return ValueError\n"
@@ -109,6 +117,14 @@ MUTANTS = {
             "nobody is refused",
             _rank("return sum(ranks_on_node[:node_rank]) + local_rank"),
             "global_rank(0, 2, [2, 2]) returned 2, expected a ValueError",
+        ),
+        (
+            "a node that is not there",
+            _rank(
+                "if local_rank not in range(ranks_on_node[node_rank]): raise ValueError\n"
+                "    return sum(ranks_on_node[:node_rank]) + local_rank"
+            ),
+            "There is no node 2",
         ),
         (
             "a float",
@@ -166,6 +182,16 @@ MUTANTS = {
             "a whole number",
             _busbw(_KNOWN, "return size // seconds * factors[collective]"),
             "returned 1331999, expected 1332000",
+        ),
+        (
+            "four ranks at most",
+            _busbw(_KNOWN, "return size / seconds * factors[collective] * (world_size < 5)"),
+            "0.37, 7) returned 0, expected 35464036",
+        ),
+        (
+            "an unknown name is 1",
+            _busbw("return size / seconds * factors.get(collective, 1)"),
+            'busbw("all_recude", 1, 1, 2) returned 1.0, expected a ValueError',
         ),
         (
             "an unknown name is a KeyError",

@@ -64,6 +64,20 @@ MUTANTS = {
             "Did you keep every request",
         ),
         (
+            "half of the digits on the wire",
+            _gather(
+                "for other in range(world):",
+                "    if other == rank: continue",
+                "    box = torch.empty_like(tensor, dtype=torch.float16)",
+                "    request = dist.isend(tensor.half(), other)",
+                "    dist.recv(box, other)",
+                "    request.wait()",
+                "    found[other] = box.to(tensor)",
+                "return found",
+            ),
+            "returned",
+        ),
+        (
             "over the store",
             _gather(
                 "import io",

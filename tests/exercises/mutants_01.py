@@ -124,6 +124,15 @@ MUTANTS = {
             "From workers/exercise_01_2.py, line",
         ),
         (
+            "the index is overwritten",
+            _changed(
+                "01.2",
+                ("    chosen =", "    kept = index.clone()\n    index.zero_()\n    chosen ="),
+                ("one_hot(index,", "one_hot(kept,"),
+            ),
+            "changed index",
+        ),
+        (
             "double precision, always",
             _changed("01.2", ("x.value.sigmoid()", "x.value.double().sigmoid()")),
             "expected float32",
@@ -185,9 +194,28 @@ MUTANTS = {
             "the diagonal of H only",
         ),
         (
+            "a Variable",
+            _hvp(
+                _FIRST,
+                "(h,) = grad((g * v).sum(), [x])",
+                "return h or Variable(torch.zeros_like(v))",
+            ),
+            "gave a Variable, expected a Tensor",
+        ),
+        (
             "torch's whole Hessian",
             _hvp("return torch.autograd.functional.hessian(f, x.value) @ v"),
             "uses hessian, which does what you are asked to write",
+        ),
+        (
+            "v is used up",
+            _hvp(
+                _FIRST,
+                "(h,) = grad((g * v.clone()).sum(), [x])",
+                "v.zero_()",
+                "return torch.zeros_like(v) if h is None else h.value",
+            ),
+            "changed x or v",
         ),
         (
             "divided by its length",

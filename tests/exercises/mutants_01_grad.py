@@ -52,6 +52,25 @@ MUTANTS = {
         ),
         ("nothing skipped", _grad(skip="False"), "Skip them"),
         (
+            "nothing skipped, and no word of it",
+            """
+import torch
+from tape import Variable, gradient_tape
+
+def grad(result, wanted):
+    gradients = {result.name: Variable(torch.ones_like(result.value))}
+    for entry in reversed(list(gradient_tape)):
+        try:
+            parts = entry.propagate([gradients.get(entry.outputs[0])])
+        except BaseException:
+            continue
+        for name, part in zip(entry.inputs, parts):
+            gradients[name] = gradients[name] + part if name in gradients else part
+    return [gradients.get(x.name) for x in wanted]
+""",
+            "Skip them",
+        ),
+        (
             "zero where there is no path",
             _grad(answer="[gradients.get(x.name, x * Variable(0.0)) for x in wanted]"),
             "What should you return for c",

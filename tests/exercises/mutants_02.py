@@ -113,11 +113,13 @@ MUTANTS = {
             "it raised ValueError, expected a RuntimeError",
         ),
         ("no number", but(_APPLY, "replica {k}: ", "a replica: "), "not `replica 2`"),
+        ("no message", but(_APPLY, "{k}: {error}", "{k} failed"), "not what the replica said"),
         (
             "who failed first in time",
             but(_APPLY, "sorted(errors.items())", "errors.items()"),
             "Which replica should the caller look at first?",
         ),
+        ("one argument", but(_APPLY, "(*inputs[k])", "(inputs[k])"), ""),
     ],
     "02.3": [
         (
@@ -133,7 +135,19 @@ MUTANTS = {
             ),
             "expected nan",
         ),
+        (
+            "the rows are emptied",
+            _mean(
+                "total, mean = sum(rows), 0",
+                "for g in reversed(gradients):",
+                "    n = rows.pop()",
+                "    mean = mean + g * n / total if n else mean",
+                "return mean",
+            ),
+            "changed its arguments",
+        ),
         ("mean of means", _mean("return torch.stack(gradients).mean(0)"), "a mean of means"),
+        ("sum of means", _mean("return sum(gradients)"), "a sum of means"),
         (
             "no division",
             _mean("return sum(g * n for g, n in zip(gradients, rows) if n)"),
@@ -172,6 +186,11 @@ MUTANTS = {
             "weights upside down",
             _mean("return sum(g * (sum(rows) / n) for g, n in zip(gradients, rows) if n)"),
             "what weight in the mean?",
+        ),
+        (
+            "a list",
+            _mean("return [sum(g * n for g, n in zip(gradients, rows) if n) / sum(rows)]"),
+            "returned a list, expected a tensor",
         ),
     ],
 }

@@ -36,6 +36,7 @@ def but(right: str, before: str, after: str) -> str:
 
 
 _DEALT = "[value[i :: len(devices)] for i in range(min(len(value), len(devices)))]"
+_FEW = "gave 0 parts, expected 3"
 _REVERSED = "in outputs][::-1]\n        ret"
 
 RIGHT = {
@@ -94,6 +95,11 @@ MUTANTS = {
         ),
         ("one number cut", but(_PARTS, " and value.dim():", ":"), "chunk expects at least"),
         (
+            "an empty tuple is lost",
+            but(_PARTS, "(tuple, list)) and value", "(tuple, list))"),
+            _FEW,
+        ),
+        (
             "a tuple becomes a list",
             but(_PARTS, "type(value)(part)", "list(part)"),
             "stays a tuple",
@@ -103,11 +109,26 @@ MUTANTS = {
             but(_PARTS, "isinstance(value, dict) and value", "False"),
             "has the shape (5,), expected (2,)",
         ),
+        (
+            "the dict is emptied",
+            but(_PARTS, "list(value.values())", "[value.pop(key) for key in list(value)]"),
+            "",
+        ),
         ("joined in the other order", but(_PARTS, "in outputs]\n        ret", _REVERSED), "order"),
+        (
+            "stacked",
+            but(_PARTS, "torch.cat(there) if first.dim() else ", ""),
+            "raised RuntimeError: stack expects each tensor to be equal size",
+        ),
         (
             "losses are added up",
             but(_PARTS, "torch.stack(there)", "sum(there)"),
             "gather of 4 losses without dimensions: the result has the shape ()",
+        ),
+        (
+            "single precision",
+            but(_PARTS, "part.to(device) for", "part.to(device).float() for"),
+            "is torch.float32, expected torch.float64",
         ),
         (
             "a gradient twice as large",

@@ -63,6 +63,11 @@ RIGHT = {
 
 MUTANTS = {
     "03.1": [
+        (
+            "the caller's list is emptied",
+            _buckets(result="sizes.clear() or buckets"),
+            "changed its arguments",
+        ),
         ("first parameter first", _buckets(order="range(len(sizes))"), "begins at the last layer"),
         (
             "order within a bucket",
@@ -115,6 +120,15 @@ MUTANTS = {
             "a gradient for the frozen bias",
             _hook("parameter.grad /= world", "dist.all_reduce(parameter.grad)")
             + "        else: parameter.grad = torch.zeros_like(parameter)\n",
+            "last.bias can be trained now, or has a gradient",
+        ),
+        (
+            "the frozen bias is trained",
+            _hook(
+                "parameter.grad /= world",
+                "dist.all_reduce(parameter.grad)",
+                trained="parameter.requires_grad_() is parameter",
+            ),
             "last.bias can be trained now, or has a gradient",
         ),
         (

@@ -125,6 +125,7 @@ MUTANTS = {
             ),
             "bytes in one message; a chunk has at most",
         ),
+        ("a row", _scatter(back="return chunks[right][None]"), "returned [["),
         (
             "a request thrown away",
             _scatter(

@@ -132,6 +132,27 @@ MUTANTS = {
             "Which collective gives it just that?",
         ),
         (
+            "in place",
+            _mean(
+                "dist.all_reduce(total)",
+                "gradient *= rows / total.item()",
+                "dist.reduce_scatter_tensor(shard, gradient)",
+                "return shard",
+            ),
+            "changed the gradient that it was given",
+        ),
+        (
+            "in double precision",
+            _mean(
+                "dist.all_reduce(total)",
+                "weighted = gradient.double() * (rows / total.item())",
+                "shard = shard.double()",
+                "dist.reduce_scatter_tensor(shard, weighted)",
+                "return shard",
+            ),
+            "returned float64, expected float32",
+        ),
+        (
             "divided twice",
             _mean(
                 "dist.all_reduce(total)",
@@ -161,6 +182,15 @@ MUTANTS = {
                 "return total.sqrt().item()",
             ),
             "beyond float16",
+        ),
+        (
+            "whole numbers",
+            _norm(
+                "for s in here: total += s.long().square().sum()",
+                "dist.all_reduce(total)",
+                "return total.sqrt().item()",
+            ),
+            "returned",
         ),
         (
             "its own",
@@ -213,6 +243,25 @@ MUTANTS = {
                 "return total.sqrt().item()",
             ),
             "2 ranks",
+        ),
+        (
+            "an idle rank stays away",
+            _norm(
+                "if not here: return 0.0",
+                "for s in here: total += s.double().square().sum()",
+                "dist.all_reduce(total)",
+                "return total.sqrt().item()",
+            ),
+            "Who tells it of the others?",
+        ),
+        (
+            "a tensor",
+            _norm(
+                "for s in here: total += s.double().square().sum()",
+                "dist.all_reduce(total)",
+                "return total.sqrt()",
+            ),
+            "returned a Tensor, expected a float",
         ),
         (
             "clipped on the way",

@@ -128,6 +128,11 @@ MUTANTS = {
             _forward("dist.all_gather_into_tensor(whole, shard)", *_FORWARD),
             "expected all_gather of",
         ),
+        (
+            "the shard is emptied",
+            _forward("dist.all_gather_into_tensor(whole, shard)", "shard.zero_()", "return whole"),
+            "changed the shard that it was given",
+        ),
         ("its own, repeated", _forward("return shard.repeat(world)"), "in the order of the ranks"),
     ],
     "05.2": [

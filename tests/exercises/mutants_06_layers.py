@@ -107,6 +107,11 @@ MUTANTS = {
             ),
             "changed the gradient that it was given",
         ),
+        (
+            "two dimensions only",
+            _pair("def total(x, group):\n", "def total(x, group):\n    rows, columns = x.shape\n"),
+            "too many values to unpack",
+        ),
         ("f does nothing", _pair("return Copy.apply(x, group)", "return x"), "Who adds up"),
         (
             "f sums forward as well",
@@ -215,6 +220,11 @@ MUTANTS = {
             "f before the row",
             _layers(row="y = reduce_from_group(linear(copy_to_group(x, group), weight), group)"),
             "each part is its rank's own",
+        ),
+        (
+            "a bias is always there",
+            _layers(add="return y + bias"),
+            "unsupported operand",
         ),
         (
             "the group is forgotten",

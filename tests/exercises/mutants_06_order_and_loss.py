@@ -103,6 +103,16 @@ MUTANTS = {
             ),
             "another dtype?",
         ),
+        (
+            "cut into the first tensor",
+            _order(
+                "three = [each.unflatten(0, (heads, -1)) for each in (q, k, v)]",
+                "made = torch.stack(three, dim=1).flatten(0, 2)",
+                "q.zero_()",
+                "return made",
+            ),
+            "changed q that it was given",
+        ),
     ],
     "06.4": [
         (
@@ -126,6 +136,34 @@ MUTANTS = {
                 "return both[0].log() - both[1]",
             ),
             "minus the target's logit",
+        ),
+        (
+            "squeezed, and one position is none",
+            _loss(
+                "both = reduce_from_group(torch.stack([total, chosen]), group)",
+                "return (both[0].log() - both[1]).squeeze()",
+            ),
+            "expected",
+        ),
+        (
+            "the targets are overwritten",
+            _loss(
+                "targets.zero_()",
+                "both = reduce_from_group(torch.stack([total, chosen]), group)",
+                "return both[0].log() - both[1]",
+            ),
+            "changed targets that it was given",
+        ),
+        (
+            "parts of seven ids",
+            _loss(
+                "place = targets - dist.get_rank(group) * 7",
+                "mine = (place >= 0) & (place < size)",
+                "chosen = shifted.gather(1, place.where(mine, 0)[:, None])[:, 0] * mine",
+                "both = reduce_from_group(torch.stack([total, chosen]), group)",
+                "return both[0].log() - both[1]",
+            ),
+            "the target's logit",
         ),
         (
             "the maximum from zeros",

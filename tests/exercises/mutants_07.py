@@ -45,6 +45,7 @@ MUTANTS = {
             _mask("return (back >= 0) & (back < window if window else back >= 0)"),
             "Is 0 taken for None",
         ),
+        ("numbers", _mask("return (back >= 0).float()"), "a Tensor of float32, expected a"),
         ("for a batch", _mask("return (back >= 0)[None]"), "wrong shape (1, 3, 3), expected"),
         ("window ignored", _mask("return back >= 0"), "window=1): row 1 is [1 1 0]"),
         (
@@ -94,6 +95,15 @@ MUTANTS = {
             "What is the mean of an empty share?",
         ),
         (
+            "an empty share stays away",
+            _perplexity(
+                "if losses.numel() == 0: return math.nan",
+                "dist.all_reduce(total)",
+                "return math.exp(total[0] / total[1])",
+            ),
+            "What is the mean of an empty share?",
+        ),
+        (
             "own count times ranks",
             _perplexity(
                 "dist.all_reduce(total)",
@@ -119,6 +129,20 @@ MUTANTS = {
                 "return math.exp(total[0].double() / total[1].double())",
             ),
             "In which dtype do you add?",
+        ),
+        (
+            "on rank 0 only",
+            _perplexity(
+                "dist.reduce(total, 0)",
+                "if dist.get_rank() == 0:",
+                "    return math.exp(total[0] / total[1])",
+            ),
+            "rank 1 returned None",
+        ),
+        (
+            "a tensor",
+            _perplexity("dist.all_reduce(total)", "return (total[0] / total[1]).exp()"),
+            "returned a Tensor, expected a float",
         ),
         (
             "every loss sent to everyone",
@@ -155,6 +179,16 @@ MUTANTS = {
                 "return math.exp(every('sum') / every('count'))",
             ),
             "called no collective",
+        ),
+        (
+            "three collectives",
+            _perplexity(
+                "dist.all_reduce(total[:1])",
+                "dist.all_reduce(total[1:])",
+                "dist.barrier()",
+                "return math.exp(total[0] / total[1])",
+            ),
+            "barrier of 0 bytes, allowed are 2 collectives",
         ),
     ],
 }

@@ -132,6 +132,16 @@ MUTANTS = {
             "In which dtype does yours travel",
         ),
         (
+            "on rank 0 only",
+            _order(
+                "every = [torch.empty_like(padded) for _ in range(world)] if rank == 0 else None",
+                "dist.gather(padded, every)",
+                "if rank: return None",
+                DEALT,
+            ),
+            "rank 1 returned None",
+        ),
+        (
             "the share is overwritten",
             _order(*GATHER, "mine.zero_()", DEALT),
             "changed `mine`",
@@ -143,6 +153,7 @@ MUTANTS = {
             ),
             "rank 1 returned [0]",
         ),
+        ("a list", _order(*GATHER, "return " + DEALT[7:] + ".tolist()"), "returned a list"),
     ],
     "08.3": [
         ("past DDP", _mended(FORWARD), "Who calls DDP's forward"),

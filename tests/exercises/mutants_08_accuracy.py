@@ -96,6 +96,13 @@ MUTANTS = {
             "Whose samples weigh too much",
         ),
         (
+            "padding called right",
+            _accuracy(
+                "total = right.sum()", "dist.all_reduce(total)", "return total.item() / size"
+            ),
+            "do you count padding",
+        ),
+        (
             "padding in the count",
             _accuracy(
                 "total = real.sum()",
@@ -118,6 +125,20 @@ MUTANTS = {
             "divided by the world, as published",
             _accuracy("return right.float().mean().item() / world"),
             "without summing first",
+        ),
+        (
+            "on rank 0 only",
+            _accuracy(
+                "total = real.sum()",
+                "dist.reduce(total, 0)",
+                "return total.item() / size if rank == 0 else None",
+            ),
+            "rank 1 returned None",
+        ),
+        (
+            "a tensor",
+            _accuracy("total = real.sum()", "dist.all_reduce(total)", "return total / size"),
+            "returned a Tensor, expected a float",
         ),
         (
             "only padding stays away",

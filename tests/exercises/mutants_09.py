@@ -56,6 +56,7 @@ MUTANTS = {
             "Pass every row once",
         ),
         ("no backward", _accumulate("return loss(model(inputs), targets).item()"), "rows"),
+        ("nothing returned", _accumulate(back="return None"), "returned None, expected"),
         (
             "the inputs scaled in place",
             _accumulate(

@@ -149,6 +149,11 @@ MUTANTS = {
         ),
         ("no bias", _split(bias="pass"), "bias.grad is wrong after W"),
         (
+            "two dimensions",
+            _split(rows="gradient, x"),
+            "raised RuntimeError",
+        ),
+        (
             "frozen ones too",
             _split().replace("    if parameter.requires_grad:\n        parameter", "    parameter"),
             "frozen weight was given a gradient",

@@ -159,6 +159,7 @@ MUTANTS = {
             _top_k(back="(total / world).half().to(total.dtype), left"),
             "expected",
         ),
+        ("one tensor", _top_k(back="total / world"), "expected 2 tensors"),
     ],
     "10.2": [
         ("not orthonormal", _low_rank(orthonormal="pass"), "Are the columns of p orthonormal?"),
@@ -181,5 +182,10 @@ MUTANTS = {
             "Send only p, (m, k), and q, (n, k)",
         ),
         ("changes the matrix", _low_rank(whole="matrix.add_(kept)"), "changed `matrix`"),
+        (
+            "the whole world",
+            _low_rank(reduce_p="dist.all_reduce(p)"),
+            "a group of two",
+        ),
     ],
 }

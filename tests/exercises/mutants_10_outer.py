@@ -150,5 +150,19 @@ MUTANTS = {
             ),
             "One message of P values",
         ),
+        (
+            "the whole world",
+            _outer("moved = (before - after) / world", "dist.all_reduce(moved)", "return moved"),
+            "a group of two",
+        ),
+        (
+            "float16 on the way",
+            _outer(
+                "moved = ((before - after) / world).half()",
+                "dist.all_reduce(moved, group=group)",
+                "return moved.to(before.dtype)",
+            ),
+            "expected",
+        ),
     ],
 }
