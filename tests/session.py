@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from course_utils.launcher.client import close_kept_agent
+from tests import kernel_ports
 
 TESTS = Path(__file__).resolve().parent
 
@@ -40,6 +41,7 @@ def pytest_configure(config):
     # Tests send signals, which the process that started them may ignore, as nohup and `&` do.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    kernel_ports.use()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -14,6 +14,7 @@ import nbformat
 import psutil
 
 from course_utils.notebook.execute import KERNEL
+from tests import kernel_ports
 
 START_TIMEOUT = 120  # seconds; importing it on loaded cores takes a while
 END_TIMEOUT = 30  # seconds
@@ -40,7 +41,7 @@ class Lab:
         self._log = open(folder / "jupyterlab.log", "w+")  # noqa: SIM115
         self._process = psutil.Popen(
             [
-                *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+                *(sys.executable, kernel_ports.__file__, "--no-browser", "--allow-root"),
                 *("--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"),
                 *(f"--ServerApp.root_dir={self.notebooks}", "--LabApp.expose_app_in_browser=True"),
             ],

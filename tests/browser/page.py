@@ -20,6 +20,8 @@ NOTEBOOK_IS_READY = """name => {
     return panel?.context?.path === name && panel.content?.model
         && panel.sessionContext?.session?.kernel?.status === "idle";
 }"""
+STATE = f"""() => `in front is ${{{PANEL}?.title?.label}}, its kernel is ${{
+    {PANEL}?.sessionContext?.session?.kernel?.status}}`"""
 CELLS = f"""() => {PANEL}.content.model.toJSON().cells
     .filter(cell => cell.cell_type === "code")
     .map(cell => ({{
@@ -130,7 +132,8 @@ class Page:
         while not condition():
             waited = time.monotonic() - start
             if waited > seconds:
-                raise TimeoutError(f"not after {seconds} s, see {self.screenshot('stuck')}")
+                seen = f"see {self.screenshot('stuck')}; {self.tab.evaluate(STATE)}"
+                raise TimeoutError(f"not after {seconds} s, {seen}")
             # Ever more rarely: each look takes processor time from what it waits for.
             self.tab.wait_for_timeout(min(50 + 100 * waited, LONGEST_PAUSE))
 
