@@ -1,13 +1,12 @@
 """What a worker script may call: `init`, `device`, `report`, `mark` and `doing`.
 
 Under `launch` the reports travel to the notebook; under a plain `torchrun` they are printed.
-Nothing else of `course_utils` is imported here, so that ranks start fast. torch is imported only
+Of `course_utils` only `gloo` is imported here, so that ranks start fast. torch is imported only
 where it is used, so that a rank sets up its guards before that import, which takes seconds.
 """
 
 import atexit
 import contextlib
-import glob
 import json
 import os
 import sys
@@ -15,12 +14,12 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from course_utils.worker import gloo
+
 if TYPE_CHECKING:
     import torch
 
 __all__ = ["device", "doing", "init", "mark", "report"]
-
-LONGEST_END = 5  # seconds
 
 
 def rank() -> int:
@@ -68,6 +67,7 @@ def init(
     import torch
     import torch.distributed as dist
 
+    gloo.make_way()
     place = device()
     backend = backend or ("nccl" if place.type == "cuda" else "gloo")
     if backend == "nccl":
@@ -99,35 +99,11 @@ def _refuse_another_number(ranks: int | tuple[int, ...] | None, at_least: int) -
 
 @atexit.register  # on import: a script that starts its group itself needs it too
 def _end_process_group() -> None:
-    """Destroy the process group, and wait until gloo's threads have dropped their last tensors.
-
-    Whatever still refers to the group, as DDP does, keeps these threads alive. If one of them
-    drops a tensor of Python while Python shuts down, torch 2.15 aborts the process: "terminate
-    called without an active exception".
-    """
+    """Destroy the process group, and let gloo's threads finish."""
     dist = sys.modules.get("torch.distributed")
     if dist and dist.is_available() and dist.is_initialized():
         dist.destroy_process_group()
-    deadline, before = time.monotonic() + LONGEST_END, []
-    while (threads := _gloo_threads()) and time.monotonic() < deadline:
-        # To drop a tensor a thread needs the GIL, which was free since the last look. One that
-        # slept on all that time has nothing left to drop.
-        if threads == before and all(state == "S" for state, *_ in threads):
-            break
-        before = threads
-        time.sleep(0.001)
-
-
-def _gloo_threads() -> list[tuple[str, ...]]:
-    """State and number of switches of each gloo thread, as Linux gives them; none elsewhere."""
-    threads = []
-    for path in glob.glob("/proc/self/task/*/status"):
-        with contextlib.suppress(OSError), open(path) as file:  # it may end meanwhile
-            status = dict(line.split(":\t", 1) for line in file)
-            if status["Name"].strip() == "pt_gloo_runloop":
-                switches = [value for name, value in status.items() if "ctxt_switches" in name]
-                threads.append((status["State"][0], *switches))
-    return threads
+    gloo.wait_for_the_last_tensor()
 
 
 def report(**values: Any) -> None:

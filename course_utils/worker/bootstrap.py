@@ -36,7 +36,7 @@ def main(orders: dict[str, Any]) -> None:
     guards.redirect_output(folder)
     guards.dump_stack_on_request(folder)
     with guards.modules_stay():
-        from course_utils.worker import calls  # this imports torch
+        from course_utils.worker import calls, gloo  # the first imports torch
 
     forked = orders["environ"] is not None
     if forked:
@@ -50,6 +50,7 @@ def main(orders: dict[str, Any]) -> None:
     # second: after two quick edits of a file, a run would get the older version.
     sys.dont_write_bytecode = True
     calls.watch(folder / "calls.txt", orders["import_from"])
+    gloo.make_way()  # also for a script that starts its group itself
     status = run_script(orders["script"], orders["arguments"])
     if forked:
         finish_as_an_interpreter_does()

@@ -1,5 +1,8 @@
 """Scripts whose ranks may differ: in the groups they are in, and in whom they receive from."""
 
+import os
+import sys
+
 import pytest
 
 from tests.launch.fault import START
@@ -41,3 +44,25 @@ def test_a_verdict_names_the_rank_a_message_is_awaited_from(worker, launch, call
     body = f"pair = dist.new_group([1, 2])\nif rank == 2:\n    {call}\ntime.sleep(100)\n"
     run = launch(worker("waits.py", START + body), nproc=3, stall=2, check=False)
     assert f"rank 2 waits in {said} (workers/waits.py, line 11)" in run.verdict.text
+
+
+LOOPS = """
+import os
+pair = dist.new_group([0, 1])
+dist.barrier(pair)
+seen = {}
+for thread in map(int, os.listdir("/proc/self/task")):
+    name = open(f"/proc/self/task/{thread}/comm").read().strip()
+    way = os.sched_getscheduler(thread), os.getpriority(os.PRIO_PROCESS, thread)
+    seen.setdefault(name, []).append(way)
+report(loops=seen.pop("gloo_tcp_loop"), others=sum(seen.values(), []))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux schedules threads one by one")
+@pytest.mark.parametrize("start", ["init()", "dist.init_process_group('gloo')"])
+def test_the_loop_of_each_group_makes_way_for_all_other_threads(worker, launch, start):
+    source = START.replace("init()", start) + LOOPS
+    for told in launch(worker("loops.py", source), nproc=2).reports:
+        assert told["loops"] == [[os.SCHED_BATCH, 10]] * 2  # the world's and the pair's
+        assert {tuple(way) for way in told["others"]} == {(os.SCHED_OTHER, 0)}
