@@ -35,6 +35,8 @@ from course_utils.worker import guards
 BOOTSTRAP = str(Path(__file__).resolve().parent.parent / "worker" / "bootstrap.py")
 MONITOR_INTERVAL = "0.01"  # seconds; torchrun's default of 0.1 would double a short run
 
+_ending = threading.Lock()  # whoever holds it ends this process
+
 
 def serve(warm: bool) -> None:
     """Answer requests until stdin ends.
@@ -74,8 +76,11 @@ def serve(warm: bool) -> None:
             outcome = torchrun.run(torchrun_arguments(request), stop)
         except BaseException:  # whatever happened, the notebook waits for a reply
             outcome = {"error": traceback.format_exc()}
+        try:
+            replies.write(json.dumps(outcome) + "\n")
+        except BrokenPipeError:  # the notebook is gone
+            _end(current)
         current.clear()
-        replies.write(json.dumps(outcome) + "\n")
         # Now, while the student reads what the first run gave. A run that was not stopped has
         # forked ranks: the signal would end a forkserver that still imports.
         forks = forkserver._forkserver._forkserver_pid
@@ -190,6 +195,7 @@ def _watch_notebook(notebook: int, current: dict[str, Any]) -> None:
 
 def _end(current: dict[str, Any]) -> NoReturn:
     """End the ranks of the current run, if there is one, and this process."""
+    _ending.acquire()  # for good: another thread must not exit while this one looks for strays
     if script := current.get("script"):
         run_dir = Path(script["run_dir"])
         processes.kill_ranks(run_dir)

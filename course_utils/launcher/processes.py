@@ -1,14 +1,17 @@
 """The rank processes of a run, which the notebook's side knows by pid and start time."""
 
 import contextlib
+import math
 import os
 import signal
+import time
 from pathlib import Path
 
 import psutil
 
 from course_utils.worker.guards import OVER
 
+LONGEST_LOAD = 0.3  # seconds that a process may take to show the environment of a new program
 CLOCK = 2.0  # seconds that two readings of a start time may differ, if the clock is set in between
 
 
@@ -41,7 +44,7 @@ def kill_ranks(run_dir: Path) -> None:
         # Each rank leads a process group (worker/guards.py), which may outlive the rank. As long as
         # the group exists, the kernel gives its number to no other process, so it is safe to kill.
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            if not psutil.pid_exists(pid) or _same(psutil.Process(pid), started):
+            if not _is_another(pid, started):
                 os.killpg(pid, signal.SIGKILL)
 
 
@@ -51,10 +54,24 @@ def kill_strays(run_dir: Path) -> None:
     The run's folder in their environment gives them away (a plain fork shows its parent's
     environment). This looks at every process of the machine, so it is for runs that failed.
     """
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):  # it has ended, or is another user's
-            if process.environ().get("COURSE_RUN_DIR") == str(run_dir):
-                process.kill()
+    first = min((started for _, started in begun(run_dir).values()), default=math.inf)
+    unclear, deadline = list(psutil.process_iter()), time.monotonic() + LONGEST_LOAD
+    while unclear := [process for process in unclear if not _settled(process, run_dir, first)]:
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.001)
+
+
+def _settled(process: psutil.Process, run_dir: Path, first: float) -> bool:
+    """Kill the process if it is a stray; False: it could be one, and does not show it yet."""
+    with contextlib.suppress(psutil.Error):  # it has ended, or is another user's
+        environ = process.environ()
+        if environ.get("COURSE_RUN_DIR") == str(run_dir):
+            process.kill()
+        elif not environ and process.create_time() >= first:
+            # While Linux loads a program, the process has memory, but no environment yet.
+            return process.memory_info().vms == 0
+    return True
 
 
 def dump_stacks(run_dir: Path) -> None:
@@ -67,3 +84,11 @@ def dump_stacks(run_dir: Path) -> None:
 def _same(process: psutil.Process, started: float) -> bool:
     """Whether this process started at `started`; if not, it only got the pid of one that did."""
     return abs(process.create_time() - started) < CLOCK
+
+
+def _is_another(pid: int, started: float) -> bool:
+    """Whether the pid of a process that started at `started` is now another's."""
+    try:
+        return not _same(psutil.Process(pid), started)
+    except psutil.NoSuchProcess:
+        return False

@@ -30,6 +30,13 @@ for apart in (False, True):
 print("up", flush=True)
 time.sleep(1000)
 """
+MANY_STRAYS = """
+import subprocess, time
+for _ in range(400):
+    subprocess.Popen(["sleep", "1000"], start_new_session=True)
+print("up", flush=True)
+time.sleep(1000)
+"""
 # What a notebook forks has all its files open: the pipe to its agent too.
 FORKS = """
 import os, time
@@ -150,6 +157,29 @@ def test_a_signal_to_the_kernel(start, number, warm):
     kernel.wait(10)
     assert time.monotonic() - sent < 8
     assert_all_gone(start.home)
+
+
+def test_all_of_many_strays_are_found_when_the_kernel_is_gone(start):
+    """The agent must not exit, because its ranks have, while it still looks for strays."""
+    (start.home / "workers" / "stubborn.py").write_text(MANY_STRAYS)
+    kernel = start(warm=True)
+    assert wait_for(lambda: ranks_are_up(start.home), 40)
+    kernel.kill()
+    assert_all_gone(start.home)
+
+
+def test_a_stray_is_killed_even_if_its_program_is_still_being_loaded(tmp_path, monkeypatch):
+    environ = {"COURSE_RUN_DIR": str(tmp_path)}
+    stray = subprocess.Popen(["sleep", "1000"], env=os.environ | environ)
+    (tmp_path / "rank_0").mkdir()
+    (tmp_path / "rank_0" / "pid").write_text(f"1 0 {psutil.Process(stray.pid).create_time()}")
+    shown = {stray.pid: [environ, {}]}  # what Linux shows, last to first
+    monkeypatch.setattr(psutil.Process, "environ", lambda self: shown.get(self.pid, [{}]).pop())
+    processes.kill_strays(tmp_path)
+    try:
+        assert stray.wait(5) == -signal.SIGKILL
+    finally:
+        stray.kill()
 
 
 def test_sigkill_of_the_kernel_at_random_moments(start):
