@@ -6,13 +6,17 @@ starts it anew, may wait a minute for an answer of the first.
 """
 
 import contextlib
+import os
 import random
 import socket
 import sys
 
 from jupyter_client.connect import LocalPortCache
 
-PORTS = range(20_000, 30_000)  # Linux gives 32768 and above to whoever asks for any port
+# Linux gives 32768 and above to whoever asks for any port. Of those below, each of pytest-xdist's
+# workers has its own: two kernels that start at the same time cannot be given the same one.
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+PORTS = range(20_000 + 500 * WORKER, 20_500 + 500 * WORKER)
 
 
 class KernelPorts(LocalPortCache):

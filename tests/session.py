@@ -42,6 +42,8 @@ def pytest_configure(config):
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     kernel_ports.use()
+    if config.option.nbval_sanitize_with is None:
+        config.option.nbval_sanitize_with = str(TESTS / "rounding.cfg")
 
 
 @pytest.hookimpl(wrapper=True)

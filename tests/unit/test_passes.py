@@ -12,6 +12,17 @@ from course_utils import paths
 
 CELLS = ["number = 1", *["assert number == 1"] * 9]
 
+SHOWN = [  # what a cell prints, and what is saved
+    ("0.weight  1.00  1e-16", "0.weight  1.00  2e-16"),
+    ("worst 0   bound 1e-10", "worst 1e-15   bound 1e-10"),
+    ("3 ranks   0       1e-10", "3 ranks   1e-15   1e-10"),
+    ("within 1e-12 of it", "within 1e-14 of it"),
+    ("0.weight  0.51  2e-01", "0.weight  0.51  1e-01"),
+    ("worst 0   bound 0", "worst 1   bound 0"),
+    ("3e-06", "4e-06"),
+    ("0", "1e-12"),  # with no bound beside it
+]
+
 
 @pytest.mark.parametrize(
     ("statuses", "status"), [([0, 0, 0], 0), ([0, 1, 0], 1), ([2, 1, 0], 2), ([0, 0, 5], 5)]
@@ -33,17 +44,36 @@ def test_the_cells_of_a_notebook_stay_in_one_worker(tmp_path):
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
     for name in ("a", "b"):
         nbformat.write(book, tmp_path / f"{name}.ipynb")
-    # Only the plugins it needs: to import all others takes longer than this test.
-    plugins = "-p xdist -p nbval.plugin -p tests.session --nbval-lax"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *plugins.split(), "-n", "2", str(tmp_path)],
-        cwd=tmp_path,
+    said = pytest_says(tmp_path, "-p", "xdist", "--nbval-lax", "-n", "2")
+    assert "20 passed" in said, said  # another worker's kernel knows no `number`
+
+
+@pytest.mark.timeout(120)
+def test_only_the_size_of_a_rounding_error_may_differ(tmp_path):
+    cells = []
+    for executed, saved in SHOWN:
+        output = nbformat.v4.new_output("stream", text=f"{saved}\n")
+        cells.append(
+            nbformat.v4.new_code_cell(f'print("{executed}")', outputs=[output], execution_count=1)
+        )
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "a.ipynb")
+    said = pytest_says(tmp_path, "--nbval")
+    failed = [number for number in range(len(SHOWN)) if f"FAILED a.ipynb::Cell {number} " in said]
+    assert failed == [4, 5, 6, 7], said
+
+
+def pytest_says(folder, *arguments):
+    """Run pytest on a folder of notebooks; return what it prints."""
+    # Only the plugins it needs: to import all others takes longer than these tests.
+    plugins = ["-p", "nbval.plugin", "-p", "tests.session"]
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *plugins, *arguments, str(folder)],
+        cwd=folder,
         env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(paths.ROOT)},
         capture_output=True,
         text=True,
         timeout=100,
-    )
-    assert "20 passed" in done.stdout, done.stdout  # another worker's kernel knows no `number`
+    ).stdout
 
 
 def test_every_call_of_pytest_has_what_the_session_needs(request):
