@@ -41,6 +41,9 @@ def pytest_configure(config):
     # Tests send signals, which the process that started them may ignore, as nohup and `&` do.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        # Workers share the cores: where a kernel's second thread gets none, each operation waits.
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
     kernel_ports.use()
     if config.option.nbval_sanitize_with is None:
         config.option.nbval_sanitize_with = str(TESTS / "rounding.cfg")
