@@ -30,6 +30,7 @@ def abandoned_semaphores() -> set[str]:
 def test_launches_leave_no_semaphore(worker, launch):
     before = abandoned_semaphores()
     script = worker("ends.py", ENDS)
-    for status, warm in ((0, True), (3, True), (3, False)):
+    warm_ones = 5 * [(3, True), *4 * [(0, True)]]
+    for status, warm in [*warm_ones, (3, False), (0, False), (0, False)]:
         assert launch(script, status, warm=warm, check=False).ok == (status == 0)
     assert wait_for(lambda: not abandoned_semaphores() - before)
