@@ -178,7 +178,11 @@ def finish_as_an_interpreter_does() -> None:
     """
     import torch.distributed as dist
 
-    threading._shutdown()  # lets executors end their threads, then waits for all others
+    try:
+        threading._shutdown()  # lets executors end their threads, then waits for all others
+    except BaseException:  # as when an executor is just ending by itself: printed, not a failure
+        traceback.print_exc()
+    threading._threading_atexits.clear()  # multiprocessing calls `_shutdown` once more
     atexit._run_exitfuncs()
     if dist.is_initialized():
         dist.destroy_process_group()

@@ -113,7 +113,8 @@ LEAVES = """
 import atexit, subprocess, sys, threading, time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 atexit.register(print, "at exit")
-print(ProcessPoolExecutor(2).submit(len, "abc").result())
+pool = ProcessPoolExecutor(2)  # named: one that ends by itself as Python ends may raise there
+print(pool.submit(len, "abc").result())
 print(ThreadPoolExecutor(2).submit(len, "ab").result())
 subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
 threading.Thread(target=lambda: (time.sleep(0.2), print("thread"))).start()
@@ -125,6 +126,26 @@ print("end of script", end="")
 def test_a_rank_waits_for_exit_handlers_and_threads_and_not_for_processes(worker, launch, warm):
     run = launch(worker("leaves.py", LEAVES), stall=10, warm=warm)
     assert [rank.stdout for rank in run.ranks] == ["3\n2\nend of scriptthread\nat exit\n"] * 2
+
+
+# A ProcessPoolExecutor without a name that ends by itself just now raises so, now and then.
+RAISES_AT_EXIT = """
+import atexit, threading
+def wake_up():
+    raise OSError("handle is closed")
+threading._register_atexit(wake_up)
+atexit.register(print, "at exit")
+atexit.register(wake_up)
+"""
+
+
+@both_ways
+def test_what_is_raised_while_python_ends_is_printed_and_not_a_failure(worker, launch, warm):
+    run = launch(worker("raises_at_exit.py", RAISES_AT_EXIT), warm=warm)
+    assert [rank.exitcode for rank in run.ranks] == [0, 0]
+    for rank in run.ranks:
+        assert rank.stdout == "at exit\n"
+        assert rank.stderr.count("OSError: handle is closed") == 2
 
 
 @both_ways
