@@ -72,6 +72,11 @@ class Witness:
         return self.last_call if self.last_call and not self.last_call.returned else None
 
     @property
+    def failed_in(self) -> Call | None:
+        """The call that it began last, if that raised, or None."""
+        return self.last_call if self.last_call and self.last_call.state == "!" else None
+
+    @property
     def place(self) -> Place | None:
         """Where it was when another rank's end or the launcher stopped it."""
         if self.error:
@@ -88,7 +93,7 @@ class Witness:
     @property
     def _call_raised(self) -> bool:
         """Whether its last call raised, and the process ended before it could record that."""
-        return bool(self.last_call and self.last_call.state == "!" and not self.how)
+        return bool(self.failed_in and not self.how)
 
     @property
     def went_well(self) -> bool:

@@ -26,11 +26,13 @@ def left_early(evidence: Evidence) -> Verdict | None:
     lines += [f"  {evidence.over}"] if evidence.over else []
     lines += quoted(early[0].exit.place) if early[0].exit else []
     lines += who_waited(others)
+    blamed, place = early[0], others[0].place
     if dropped := _dropped_message(evidence.ranks):
-        lines += _ask_for_work(*dropped)
+        blamed, place = dropped[0], dropped[1].place
+        lines += [*_ask_for_work(*dropped), *excerpt(place)]
     else:
         lines.append("  Do all ranks have the same number of batches, and make the same calls?")
-    return verdict("exited", lines, early[0], others[0].place)
+    return verdict("exited", lines, blamed, place)
 
 
 def hung(evidence: Evidence) -> Verdict | None:
@@ -110,9 +112,10 @@ def _odd_one_out(waiting: list[Witness]) -> Witness:
 
 
 def _dropped_message(ranks: list[Witness]) -> tuple[Witness, Call] | None:
-    """The rank whose message another rank still waits for, and its `isend`."""
+    """The rank whose message another rank waited for to the end, and its `isend`."""
     for receiver, sender in itertools.permutations(ranks, 2):
-        call = receiver.waits_in
+        # One that waits for its work comes to its end only when the message is on its way.
+        call = receiver.waits_in or (receiver.failed_in if sender.went_well else None)
         if not call or call.sends or call.peer_number != sender.number:
             continue
         sent = [c for c in sender.calls if c.sends and c.peer_number == receiver.number]

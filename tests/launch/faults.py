@@ -5,19 +5,22 @@ Each script begins with `START`; rank 1 is the culprit unless the row says other
 
 from functools import partial
 
-from tests.launch.fault import Fault
+from tests.launch.fault import OTHERS_WAIT, Fault
 
 raised, exited, killed = (partial(Fault, kinds=(kind,)) for kind in ("raised", "exited", "killed"))
 hung, mismatch = (partial(Fault, kinds=(kind,), waits=True) for kind in ("hung", "mismatch"))
 stuck = partial(Fault, kinds=("hung", "mismatch"), waits=True)
 alone = partial(raised, rank=None, whole=True)  # each rank raises, before it has a process group
 
-# Rank 1 goes on when the others wait in a call: on a busy machine they may come there late.
-OTHERS_WAIT = (
-    "import glob\n"
-    "calls = glob.glob(os.environ['COURSE_RUN_DIR'] + '/rank_[!1]/calls.txt')\n"
-    "while rank == 1 and not all('\\n.\\t' in '\\n' + open(path).read() for path in calls):\n"
-    "    time.sleep(0.01)\n"
+# Rank 1 sends before rank 0 receives: when it drops the work, the message is lost.
+DROPPED = (
+    "large = torch.ones(1_000_000)\n"
+    "if rank == 0:\n    time.sleep(0.5)\n    dist.recv(large, 1)\n"
+    "elif rank == 1:\n    dist.isend(large, 0)  # here\n"
+)
+ASKED = (
+    "rank 1 called isend to rank 0 (workers/{file}, line 14), and its message has not arrived",
+    "Was the work of every isend kept, and waited for?",
 )
 FAULTS = [
     raised(
@@ -215,17 +218,13 @@ FAULTS = [
     ),
     hung(
         "the work of an isend is dropped",
-        "large = torch.ones(1_000_000)\n"
-        "if rank == 0:\n"
-        "    time.sleep(0.5)\n    dist.recv(large, 1)\n"
-        "elif rank == 1:\n"
-        "    dist.isend(large, 0)  # here\n    dist.recv(large, 0)\n",
-        (
-            "the run hangs",
-            "rank 0 waits in recv from rank 1",
-            "rank 1 called isend to rank 0 (workers/{file}, line 14)",
-            "Was the work of every isend kept, and waited for?",
-        ),
+        DROPPED + "    dist.recv(large, 0)\n",
+        ("the run hangs", "rank 0 waits in recv from rank 1", *ASKED),
+    ),
+    exited(
+        "the work of an isend is dropped, and then the script ends",
+        DROPPED,
+        ("rank 0 was still waiting at workers/{file}, line 12", *ASKED),
     ),
     hung(
         "recv from a rank that never sends",
