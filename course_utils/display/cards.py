@@ -42,7 +42,8 @@ def failure(verdict: "Verdict") -> str:
     title, _, body = verdict.text.partition("\n")
     place = Place(verdict.file, verdict.line) if verdict.file and verdict.line else None
     excerpt = place.excerpt() if place else []
-    before, _, after = body.partition("\n".join([*excerpt, ""])) if excerpt else (body, "", "")
+    lines = "\n".join([*excerpt, ""])  # with its end: no part of a longer line
+    before, _, after = f"{body}\n".partition(lines) if excerpt else (body, "", "")
     ranks = map(_rank, verdict.ranks)
     return card(verdict.kind, BAD, title, plain(before), _code(excerpt), plain(after), *ranks)
 

@@ -6,6 +6,10 @@ import psutil
 import pytest
 from jupyter_client.manager import start_new_kernel
 
+from course_utils import paths
+from course_utils.diagnosis.calls import Place
+from course_utils.diagnosis.verdict import Verdict
+from course_utils.display import cards
 from tests.conftest import is_rank
 
 DEADLINE = 60  # seconds
@@ -155,6 +159,15 @@ def test_a_verdict_is_a_card_on_a_page_alone(page, worker):
     (watched,), (saved,) = page.run(source), page.run(source, cell=None)
     assert 'class="course-card" data-kind="raised"' in html(watched)
     assert set(saved["content"]["data"]) == {"text/plain"}
+
+
+@pytest.mark.parametrize("after", [[], ["  Its last output: a log"]])
+def test_a_card_has_the_lines_of_the_script_once_wherever_its_text_has_them(worker, after):
+    place = Place(str(paths.workers() / worker("ends.py", "begin()\nleave()\n")), 2)
+    text = "\n".join(["rank 1 left", "  rank 0 waited", *place.excerpt(), *after])
+    card = cards.failure(Verdict("exited", text, 1, place.file, place.line))
+    assert card.count("leave()") == card.count("<b>") == card.count("rank 0 waited") == 1
+    assert card.count("Its last output") == len(after)
 
 
 def test_without_a_page_the_whole_verdict_is_the_error(page, worker):
