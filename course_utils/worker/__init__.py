@@ -1,7 +1,7 @@
-"""What a worker script may call: `init`, `device`, `report`, `mark` and `doing`.
+"""What a worker script may call: `init`, `device`, `report`, `mark`, `doing` and `worst`.
 
 Under `launch` the reports travel to the notebook; under a plain `torchrun` they are printed.
-Of `course_utils` only `gloo` is imported here, so that ranks start fast. torch is imported only
+Of `course_utils` only this folder is imported, so that ranks start fast. torch is imported only
 where it is used, so that a rank sets up its guards before that import, which takes seconds.
 """
 
@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from course_utils.worker import gloo
+from course_utils.worker.folding import worst, worst_of_ranks
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["device", "doing", "init", "mark", "report"]
+__all__ = ["device", "doing", "init", "mark", "report", "worst", "worst_of_ranks"]
 
 
 def rank() -> int:
