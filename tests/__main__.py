@@ -1,7 +1,7 @@
 """All tests: side by side; notebooks and the browser; what must be alone.
 
 In CI the tests side by side come in two parts. The first runs with nothing but what `./run.sh`
-installs, as on a student's machine; then the extras are installed, and the tests that need them run.
+installs, as on a student's machine. Then the extras are installed, and what needs them runs.
 """
 
 import os
