@@ -149,6 +149,32 @@ def joined_wrong() -> None:
     torch.cat = scaled
 
 
+def unmasked() -> None:
+    """No mask hides anything."""
+    torch.Tensor.masked_fill = lambda self, mask, value: self
+
+
+def blind() -> None:
+    """In every softmax, each row sees only its own place."""
+
+    def own_place(self, *arguments, **named):
+        return torch.eye(*self.shape[-2:], dtype=self.dtype, device=self.device).expand_as(self)
+
+    torch.Tensor.softmax = own_place
+
+
+def sample_twice() -> None:
+    """A sampler gives each rank its first sample in place of its last one, too."""
+    sampler = torch.utils.data.DistributedSampler
+    plain = sampler.__iter__
+
+    def with_the_first_again(self):
+        first, *others, _ = plain(self)
+        return iter([first, *others, first])
+
+    sampler.__iter__ = with_the_first_again
+
+
 def not_trained() -> None:
     """No optimizer takes a step."""
     for optimizer in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
@@ -206,7 +232,17 @@ def never_freed() -> None:
 
 
 MESSAGES = (not_a_number, one_percent, not_divided, dropped, counted_twice)
-PATCHES = (wrong_gradients, wrong_rule, joined_wrong, not_trained, sent_twice, never_freed)
+PATCHES = (
+    wrong_gradients,
+    wrong_rule,
+    joined_wrong,
+    unmasked,
+    blind,
+    sample_twice,
+    not_trained,
+    sent_twice,
+    never_freed,
+)
 
 
 def main() -> None:
