@@ -34,6 +34,15 @@ def came_to(place: int, every: list[tuple[Tensor, Tensor]]) -> Tensor:
     return torch.cat([rows[destination.to(rows.device) == place] for rows, destination in every])
 
 
+def unsorted(place: int, every: list[tuple[Tensor, Tensor]], ranks: int) -> Tensor:
+    """What comes to a rank if nobody sorts."""
+    parts = []
+    for rows, destination in every:
+        send = destination.bincount(minlength=ranks).tolist()
+        parts.append(rows.split(send)[place])
+    return torch.cat(parts)
+
+
 def look(case: str, seed: int, group: dist.ProcessGroup | None, members: list[int]) -> None:
     """One journey there and back, and its gradients."""
     ranks, place = len(members), members.index(rank)
@@ -57,7 +66,9 @@ def look(case: str, seed: int, group: dist.ProcessGroup | None, members: list[in
     with judging():
         hint = "Rows from rank 0 come first, and each rank's rows keep their order."
         mistakes = {
-            "Those are rows of this rank. Are they sorted by destination before they leave?": rows,
+            "`exchange` takes rows in the order of their ranks. Did you sort them before it?": (
+                unsorted(place, every, ranks)
+            ),
         }
         if isinstance(came, Tensor) and sorted(came.flatten().tolist()) == sorted(
             right.flatten().tolist()
@@ -66,7 +77,7 @@ def look(case: str, seed: int, group: dist.ProcessGroup | None, members: list[in
         judge(f"{here}: dispatch", gone, right, mistakes, hint, dtype=torch.float64)
         if not isinstance(results, Tensor):
             raise Wrong(f"{here}: combine returned {kind(results)}, expected a Tensor")
-        factor = (1.0 + destination).unsqueeze(1)
+        factor = (1.0 + destination.double()).unsqueeze(1)
         if results.shape != rows.shape or not torch.allclose(results, rows * factor):
             hint = "Row i of the answer is the result of row i. What undoes a sort?"
             raise Wrong(f"{here}: combine did not bring the results back in order", hint)
@@ -85,7 +96,9 @@ def look(case: str, seed: int, group: dist.ProcessGroup | None, members: list[in
 
 
 mine = pair()
-for seed, case in enumerate(("uneven", "an empty rank", "a silent rank", "one goal", "empty, one goal")):
+for seed, case in enumerate(
+    ("uneven", "an empty rank", "a silent rank", "one goal", "empty, one goal")
+):
     look(case, 10 * seed, None, list(range(world)))
     if mine:
         look(case, 10 * seed, *mine)
