@@ -30,7 +30,7 @@ def table(result: dict) -> str:
     for size, ways in result["seconds"].items():
         length = result["lengths"][size]
         lines.append(f"{size:26}{'tokens/s':>10}{'min':>10}{'max':>10}   beside one process")
-        for way, seconds in ways.items():
+        for way, seconds in sorted(ways.items()):
             rates = [length / s for s in (statistics.median(seconds), max(seconds), min(seconds))]
             pairs = zip(ways["one process"], seconds, strict=True)
             beside = statistics.median(alone / own for alone, own in pairs)

@@ -65,6 +65,13 @@ def test_all_ways_equal_one_process_in_float64(worker, launch, nproc):
     assert run.series("many") == [4 * 4 * 2 * 5 * 4]
 
 
+@pytest.mark.parametrize("nproc", [1, 3])
+def test_the_formulas_by_hand_equal_the_kernel(worker, launch, nproc):
+    by_hand = "import attention_piece\nattention_piece.has_kernel = lambda q: False\n"
+    run = launch(worker("by_hand.py", HEAD + by_hand + EQUAL), nproc=nproc)
+    assert run.series("many") == [4 * 4 * 2 * 5 * 4]
+
+
 LAYOUT = """
 for layout in ("contiguous", "zigzag"):
     for length in range(2 * world, 2 * world + 9):
