@@ -86,7 +86,7 @@ MUTANTS = {
                 out="joined = (a * out + b * other_out) / (a + b)",
                 lse="(a + b).squeeze(-1).log()",
             ),
-            "Which operation gives not-a-number?",
+            "operation gives nan",
         ),
         ("logarithms added", _merge(lse="lse + other_lse"), "you can't add two logarithms"),
         ("the larger lse", _merge(lse="torch.maximum(lse, other_lse)"), "the larger of the two"),
