@@ -174,7 +174,7 @@ def environ() -> dict[str, str]:
     """This process's environment, without torchrun's variables in case it is a rank itself."""
     of_a_rank = ("TORCHELASTIC_", "COURSE_RUN_DIR")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(of_a_rank)}
-    return kept | {"PYTHONPATH": python_path(os.environ)}
+    return kept | {"PYTHONPATH": python_path(kept.get("PYTHONPATH"))}
 
 
 def ended(

@@ -8,7 +8,7 @@ import sys
 import psutil
 import pytest
 
-from course_utils import links
+from course_utils import links, paths
 from course_utils.errors import InputError, LaunchError
 from tests.needs import needs
 from tests.waiting import wait_for
@@ -33,7 +33,7 @@ report(started=True)
 time.sleep(600)
 """
 CALLER = """
-from course_utils import links
+from course_utils import links, paths
 links.run("linked_endless.py", hosts=2, told=lambda report: print("started", flush=True))
 """
 
@@ -142,3 +142,8 @@ def test_notebook_04_shows_what_was_saved_where_no_hosts_can_be_made(launch):
     assert "8 hosts: 1 MB through rank 0  1." in run.ranks[0].stdout
     assert [row["ranks"] for row in run.reports if "way" in row] == [2] * 4 + [4] * 4 + [8] * 4
     assert sum("exchange" in row for row in run.reports) == 5
+
+
+def test_hosts_find_this_package_beside_what_the_path_had(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/somewhere")
+    assert links.environ()["PYTHONPATH"] == f"/somewhere{os.pathsep}{paths.ROOT}"
