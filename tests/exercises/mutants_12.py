@@ -77,8 +77,10 @@ MUTANTS = {
             "the innermost frame of all",
             _but(
                 CULPRIT,
-                ("return next((f.line for f in stack if Path(f.file).name == script), None)",)
-                + ("return stack[0].line",),
+                (
+                    "return next((f.line for f in stack if Path(f.file).name == script), None)",
+                    "return stack[0].line",
+                ),
             ),
             "is the innermost one",
         ),
@@ -88,10 +90,14 @@ MUTANTS = {
                 CULPRIT,
                 ("        if stack is None:\n            return rank, None\n", "        pass\n"),
                 ("[waits(stack) for stack in stacks]", "[bool(s) and waits(s) for s in stacks]"),
-                ("[line_of(stack, script) for stack in stacks]",)
-                + ("[line_of(s or [], script) for s in reversed(stacks)][::-1]",),
-                ("    if any(waiting) and not all(waiting):\n",)
-                + ("    if any(waiting) and not all(waiting) and None not in stacks:\n",),
+                (
+                    "[line_of(stack, script) for stack in stacks]",
+                    "[line_of(s or [], script) for s in reversed(stacks)][::-1]",
+                ),
+                (
+                    "    if any(waiting) and not all(waiting):\n",
+                    "    if any(waiting) and not all(waiting) and None not in stacks:\n",
+                ),
             ),
             "A rank that has ended has no stack at all",
         ),
@@ -105,9 +111,9 @@ MUTANTS = {
             "one of two",
             _but(
                 CULPRIT,
-                ("if all(waiting) and len(counts) == 2 and len(odd) == 1:",)
-                + (
-                    "odd = odd or [len(lines) - 1] * (len(counts) == 2)\n    if all(waiting) and odd:",
+                (
+                    "if all(waiting) and len(counts) == 2 and len(odd) == 1:",
+                    "odd = odd or [3] * (len(counts) == 2)\n    if all(waiting) and odd:",
                 ),
             ),
             "two ranks differ",
@@ -171,8 +177,10 @@ MUTANTS = {
             "in place",
             _but(
                 LATENESS,
-                ("    return enter - enter.min(axis=0)",)
-                + ("    enter -= enter.min(axis=0)\n    return enter",),
+                (
+                    "    return enter - enter.min(axis=0)",
+                    "    enter -= enter.min(axis=0)\n    return enter",
+                ),
             ),
             "changed its arguments",
         ),
@@ -244,8 +252,8 @@ RIGHT = {
             "6P + 12LHQT, as a float",
             _but(
                 FLOPS,
-                ("    return (4 if recompute else 3) * layers + 3 * logits",)
-                + (
+                (
+                    "    return (4 if recompute else 3) * layers + 3 * logits",
                     "    P = L * weights + D * V\n"
                     "    once = tokens * (6.0 * P + 12 * L * D * length)\n"
                     "    return once + (layers if recompute else 0)",

@@ -24,6 +24,7 @@ def times(ranks: int, collectives: int, seed: int) -> tuple[np.ndarray, np.ndarr
 
 
 def look(ranks: int, collectives: int, seed: int, listed: bool = False) -> None:
+    """Judge one call, of times that are arrays or lists."""
     enter, leave, late = times(ranks, collectives, seed)
     given = (enter.tolist(), leave.tolist()) if listed else (enter, leave)
     enter_before, leave_before = enter.copy(), leave.copy()

@@ -81,6 +81,7 @@ def mistakes(config: dict, batch: int, length: int, recompute: bool) -> dict[str
 
 
 def look(sizes: tuple[int, ...], recompute: bool, as_object: bool) -> None:
+    """Judge one call, with a config that is a dict or an object."""
     *values, batch, length = sizes
     config = dict(zip(NAMES, values, strict=True))
     right = counted(config, batch, length, recompute)
