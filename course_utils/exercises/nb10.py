@@ -37,18 +37,18 @@ def check_10_2() -> list[str]:
     ]
 
 
-@exercise("10.4", "the sign of the outer step", file="exercise_10_4.py")
-def check_10_4() -> list[str]:
+@exercise("10.3", "the sign of the outer step", file="exercise_10_3.py")
+def check_10_3() -> list[str]:
     """The gradient for the outer SGD, and every byte."""
-    probe_each("probe_10_4.py", RANKS, hint=LONELY)
+    probe_each("probe_10_3.py", RANKS, hint=LONELY)
     return [
         "1 to 4 ranks and a group of two, float32 and float64: before minus the mean of after",
         "one all-reduce, as long as the parameters",
     ]
 
 
-@exercise("10.3", "the tensor that was never sent")
-def check_10_3(buckets: Callable) -> list[str]:
+@exercise("10.4", "the tensor that was never sent")
+def check_10_4(buckets: Callable) -> list[str]:
     """The tensors in each bucket, for models small and large."""
     chance = random.Random(10)
     models = [

@@ -10,7 +10,7 @@ from course_utils.exercises.compare import TOLERANCE, Wrong, expect, name_of, na
 from course_utils.exercises.findings import judging, observe, random_values, where
 from course_utils.worker import device, init
 
-from exercise_03_2 import average_gradients
+from exercise_03_1 import average_gradients
 
 WIDTH = 6
 
