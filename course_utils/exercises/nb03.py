@@ -88,12 +88,13 @@ def buckets(sizes: list[int], cap: int, first_cap: int, passing: bool = False) -
 
 
 def _is_lists(got: Any) -> bool:
-    return isinstance(got, list) and all(isinstance(bucket, list) for bucket in got)
+    whole = isinstance(got, list) and all(isinstance(bucket, list) for bucket in got)
+    return whole and all(type(place) is int for bucket in got for place in bucket)
 
 
 def _bucket_hint(got: Any, sizes: list[int], cap: int, first_cap: int) -> str:
     if not _is_lists(got):
-        return "Return a list of lists of places, one list per bucket."
+        return "Return a list of lists of places (ints), one list per bucket."
     if [] in got:
         return "An empty bucket is an empty message. When do you begin a new bucket?"
     expected = buckets(sizes, cap, first_cap)

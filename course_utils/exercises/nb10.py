@@ -81,8 +81,9 @@ def planned(sizes: list[int], cap: int, strict: bool = False) -> list[list[int]]
 
 
 def _plan_hint(got: Any, sizes: list[int], cap: int) -> str:
-    if not isinstance(got, list) or not all(isinstance(bucket, list) for bucket in got):
-        return "Return a list of lists of numbers, one list per bucket."
+    whole = isinstance(got, list) and all(isinstance(bucket, list) for bucket in got)
+    if not whole or any(type(number) is not int for bucket in got for number in bucket):
+        return "Return a list of lists of numbers (ints), one list per bucket."
     packed = [number for bucket in got for number in bucket]
     if missing := [number for number in range(len(sizes)) if number not in packed]:
         if any(sizes[number] > cap for number in missing):
@@ -90,6 +91,8 @@ def _plan_hint(got: Any, sizes: list[int], cap: int) -> str:
                 f"Tensor {missing[0]} is missing, and larger than the cap. How should it be sent?"
             )
         return f"Tensor {missing[0]} is missing. Does `offset` count the room, or what is packed?"
+    if set(packed) - set(range(len(sizes))):
+        return f"There are {len(sizes)} tensors, numbered from 0."
     if len(packed) != len(set(packed)):
         return "A tensor is in the buckets twice. When does `next_tensor` move on?"
     if packed != sorted(packed):

@@ -10,9 +10,10 @@ import pytest
 
 from course_utils import links
 from course_utils.errors import InputError, LaunchError
+from tests.needs import needs
 from tests.waiting import wait_for
 
-permitted = pytest.mark.skipif(bool(links.why_not()), reason=links.why_not() or "permitted")
+permitted = needs(programs=("ip", "tc"), why_not=links.why_not())
 SUM = """
 import os
 import torch

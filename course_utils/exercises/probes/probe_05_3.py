@@ -3,9 +3,9 @@
 import torch
 import torch.distributed as dist
 
-from course_utils.exercises.compare import expect_calls, judge, name_of
+from course_utils.exercises.compare import expect, expect_calls, judge, name_of
 from course_utils.exercises.findings import judging, observe, random_values, where
-from course_utils.worker import init
+from course_utils.worker import device, init
 
 from exercise_05_3 import Gather
 
@@ -54,6 +54,19 @@ def look(case: str, size: int, dtype: torch.dtype, seed: int, expanded: bool) ->
         expect_calls(f"{here} backward", found["calls"], [[gather, reduce], *one], hint)
 
 
+def two_shards() -> None:
+    """Two shards forward before either goes backward."""
+    leaves = [torch.ones(size, device=device(), requires_grad=True) for size in (2, 3)]
+    wholes = [Gather.apply(leaf) for leaf in leaves]
+    for whole in wholes:
+        whole.backward(torch.ones_like(whole))
+    with judging():
+        for leaf in leaves:
+            here = where("two shards forward, then both backward")
+            hint = "What does yours remember of a call? It belongs into `ctx`, not into the class."
+            expect(f"{here}: a gradient is", leaf.grad, torch.ones_like(leaf), otherwise=hint)
+
+
 init()
 rank, world = dist.get_rank(), dist.get_world_size()
 for number, size in enumerate((2, 1, 37)):
@@ -61,3 +74,4 @@ for number, size in enumerate((2, 1, 37)):
         case = f"{size * world} values, {name_of(dtype)}"
         look(case, size, dtype, 100 * number, expanded=False)
 look("the gradient of a sum", 3, torch.float32, 900, expanded=True)
+two_shards()
