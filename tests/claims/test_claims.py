@@ -87,12 +87,12 @@ def write_table(only: str) -> None:
     Args:
         only: scripts with this in their names; the rows of the others stay.
     """
-    before = rows()
-    known = {(row[1], row[2]): row[5] for row in before}
+    old = rows()
+    known = {(row[1], row[2]): row[5] for row in old}
     lines = []
     for start in STARTS:
         if only not in start.file:
-            lines += ["| " + " | ".join(row) + " |\n" for row in before if row[1] == start.file]
+            lines += ["| " + " | ".join(row) + " |\n" for row in old if row[1] == start.file]
             continue
         measured = scripts.claims_of(start.run())
         caught = dict.fromkeys(measured, NONE)
