@@ -92,22 +92,41 @@ def counted_twice(tensor: torch.Tensor, name: str) -> None:
         tensor.detach().view(-1)[0] += 1
 
 
-class NotBroadcast(TorchDispatchMode):
-    """A broadcast changes nothing on the ranks that should receive it."""
+class Received(TorchDispatchMode):
+    """Calls `change(tensor, before)` on what a rank has received, beside what it held before."""
+
+    def __init__(self, kind: str, at: bool, change: Callable) -> None:
+        super().__init__()
+        self.kind, self.at, self.change = kind, at, change
 
     def __torch_dispatch__(self, operator, types, arguments=(), named=None):
         named = named or {}
-        received = RANK > 0 and operator._schema.name.endswith("broadcast_")
+        ours = self.at and operator.namespace == "c10d" and self.kind in operator._schema.name
         tensors = [t for t in tree_leaves((arguments, named)) if isinstance(t, torch.Tensor)]
-        kept = [tensor.clone() for tensor in tensors] if received else []
+        kept = [tensor.clone() for tensor in tensors] if ours else []
         found = operator(*arguments, **named)
-        if received:
+        if ours:
             for part in found if isinstance(found, tuple) else (found,):
                 if hasattr(part, "wait"):
                     part.wait()
             for tensor, before in zip(tensors, kept, strict=True):
-                tensor.detach().copy_(before)
+                self.change(tensor.detach(), before)
         return found
+
+
+def not_broadcast() -> TorchDispatchMode:
+    """A broadcast changes nothing on the ranks that should receive it."""
+    return Received("broadcast_", RANK > 0, lambda tensor, before: tensor.copy_(before))
+
+
+def received_wrong() -> TorchDispatchMode:
+    """What the last rank gets from an all-reduce is 1 % too large."""
+
+    def change(tensor: torch.Tensor, before: torch.Tensor) -> None:
+        if tensor.is_floating_point():
+            tensor.mul_(1.01)
+
+    return Received("allreduce_", RANK == LAST, change)
 
 
 def wrong_gradients() -> None:
@@ -175,6 +194,22 @@ def sample_twice() -> None:
     sampler.__iter__ = with_the_first_again
 
 
+def own_step() -> None:
+    """The last rank's parameters move a little further with every step than those of the others."""
+    for optimizer in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
+        step = optimizer.step
+
+        def moved(self, *arguments, _step=step, **named):
+            found = _step(self, *arguments, **named)
+            with torch.no_grad():
+                for group in self.param_groups if RANK == LAST else ():
+                    for parameter in group["params"]:
+                        parameter.add_(1e-3)
+            return found
+
+        optimizer.step = moved
+
+
 def not_trained() -> None:
     """No optimizer takes a step."""
     for optimizer in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
@@ -232,6 +267,7 @@ def never_freed() -> None:
 
 
 MESSAGES = (not_a_number, one_percent, not_divided, dropped, counted_twice)
+RECEIVED = (not_broadcast, received_wrong)
 PATCHES = (
     wrong_gradients,
     wrong_rule,
@@ -239,6 +275,7 @@ PATCHES = (
     unmasked,
     blind,
     sample_twice,
+    own_step,
     not_trained,
     sent_twice,
     never_freed,
@@ -251,8 +288,7 @@ def main() -> None:
     script = Path(sys.argv[0])
     sys.path[0] = str(script.parent)
     mode = next((Messages(each) for each in MESSAGES if each.__name__ == fault), None)
-    if fault == "not_broadcast":
-        mode = NotBroadcast()
+    mode = mode or next((each() for each in RECEIVED if each.__name__ == fault), None)
     for patch in PATCHES:
         if patch.__name__ == fault:
             patch()

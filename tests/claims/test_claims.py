@@ -18,8 +18,9 @@ TABLE = paths.ROOT / "docs" / "claims.md"
 # of one process, too
 ALONE = ("wrong_gradients", "joined_wrong", "wrong_rule", "unmasked", "blind", "not_trained")
 FAULTS = (
-    *("not_a_number", "one_percent", "not_divided", "dropped", "counted_twice", "not_broadcast"),
-    *("wrong_gradients", "joined_wrong", "sample_twice", "not_trained"),
+    *("not_a_number", "one_percent", "not_divided", "dropped", "counted_twice"),
+    *("not_broadcast", "received_wrong"),
+    *("wrong_gradients", "joined_wrong", "sample_twice", "own_step", "not_trained"),
     *("sent_twice", "never_freed"),
 )
 NONE = "—"  # no fault from outside touches it
