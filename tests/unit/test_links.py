@@ -67,6 +67,35 @@ def test_the_hosts_of_a_run_add_up_and_are_gone_afterwards(worker):
     assert cards() == before
 
 
+PING = """
+import time
+import torch
+import torch.distributed as dist
+from course_utils.worker import init, report
+init(ranks=2)
+ball, taken = torch.zeros(1), []
+for _ in range(8):
+    start = time.perf_counter()
+    if dist.get_rank() == 0:
+        dist.send(ball, 1)
+        dist.recv(ball, 1)
+    else:
+        dist.recv(ball, 0)
+        dist.send(ball, 0)
+    taken.append(time.perf_counter() - start)
+report(seconds=min(taken))
+"""
+
+
+@needs(programs=("ip", "tc"), why_not=links.why_not(delay=True))
+@pytest.mark.timeout(120)
+def test_a_message_and_its_answer_take_twice_the_delay(worker):
+    script = worker("linked_ping.py", PING)
+    took = [links.run(script, hosts=2, delay=delay).series("seconds")[0] for delay in (0, 0.1)]
+    # gloo asks for a message before it is sent, so each of the two may cross the link twice.
+    assert 0.19 < took[1] - took[0] < 0.6
+
+
 @permitted
 @pytest.mark.timeout(120)
 def test_a_rank_that_raises_is_named(worker):
@@ -119,11 +148,18 @@ def test_what_passes_for_free_is_short():
         ({"hosts": 2.5}, "the number of hosts must be from 1 to 16, not 2.5"),
         ({"nproc": 0}, "the number of ranks must be a whole number from 1 to 64, not 0"),
         ({"mbit": 0}, "a link's rate must be above 0 Mbit/s, not 0"),
+        ({"delay": -1}, "a link's delay must be from 0 to 10 seconds, not -1"),
     ],
 )
 def test_numbers_that_cannot_be(options, said):
     with pytest.raises(InputError, match=said):
         links.run("nothing.py", **options)
+
+
+@needs(programs=("ip", "tc"), why_not="" if links.why_not(delay=True) else "it has netem")
+def test_a_kernel_without_netem_says_so_in_one_sentence():
+    with pytest.raises(InputError, match="cannot delay packets with netem"):
+        links.run("nothing.py", delay=0.01)
 
 
 def test_a_machine_that_permits_no_hosts_says_why(monkeypatch):
