@@ -57,8 +57,8 @@ def _run_hint(ranks: int, message: str) -> str:
     if "SIGABRT" in message:
         cut = "A message is not as long as the tensor that waits for it. Which tensor comes now?"
         return f"With 2 ranks yours is right. {cut}" if ranks > 2 else cut
-    if "not connected" in message:
-        return "Does each message of yours name the `group`?"
+    if "not connected" in message or "reached the end of the script" in message:
+        return "Does each message of yours name the `group`, and does every rank send as many?"
     return HANGS if "hangs" in message else ""
 
 

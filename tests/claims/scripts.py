@@ -30,7 +30,8 @@ class Start:
 
     def run(self, fault: str = "none") -> Run:
         """Run it with a fault; a run that fails is returned too."""
-        files.write_missing(self.file)
+        named = {f"{word}.py" for word in self.arguments} & cells.sources().keys()
+        files.write_missing(self.file, *named)
         arguments = (fault, str(paths.workers() / self.file), *self.arguments)
         return launch_path(FAULTY, arguments, Options(self.nproc, TIMEOUT, STALL, show=False))
 

@@ -100,7 +100,7 @@ MUTANTS = {
                 share="own = squares.sqrt()\n    " + stages._SHARE,
                 scale=stages._SCALE.replace("if norm >", "if own >"),
             ),
-            "By which factor?",
+            "this rank's own norm",
         ),
     ],
     "09.4": [

@@ -103,8 +103,8 @@ def two_layers(dtype: torch.dtype) -> None:
     here = f"two layers, two micro-batches, {name_of(dtype)}"
     torch.manual_seed(1)
     weights = [torch.randn(4, 4, dtype=dtype, requires_grad=True) for _ in range(2)]
-    batches = [torch.randn(rows, 4, dtype=dtype) for rows in (3, 5)]
-    factors = [torch.randn(rows, 4, dtype=dtype) for rows in (3, 5)]
+    batches = [torch.randn(5, 4, dtype=dtype) for _ in range(2)]
+    factors = [torch.randn(5, 4, dtype=dtype) for _ in range(2)]
     for batch, factor in zip(batches, factors, strict=True):
         linear(linear(batch, weights[0]).tanh(), weights[1]).backward(factor)
     right, put_off, hidden = [weight.grad for weight in weights], [[], []], []

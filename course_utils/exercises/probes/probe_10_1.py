@@ -98,9 +98,12 @@ def far_apart() -> None:
     n = 2**24 + 4
     gradient = torch.zeros(n, device=device())
     gradient[[n - 1, n - 3]] = torch.tensor([3.0, 2.0], device=device())
-    answer = top_k(gradient, torch.zeros_like(gradient), 2 / n)
     with judging():
-        if not torch.equal(answer[0], gradient):
+        try:
+            right = torch.equal(top_k(gradient, torch.zeros_like(gradient), 2 / n)[0], gradient)
+        except IndexError:  # a place was rounded up beyond the last one
+            right = False
+        if not right:
             hint = "A float32 holds whole numbers up to 2^24. As what do your places travel?"
             raise Wrong(f"{where(f'{n:,} values')} the mean is not at the right places", hint)
 
