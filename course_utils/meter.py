@@ -84,6 +84,7 @@ class Call(NamedTuple):
         world: number of ranks of its group.
         sent: bytes that this rank must send.
         received: bytes that it must receive.
+        ranks: the ranks of its group, by their numbers in the whole job.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Call(NamedTuple):
     world: int
     sent: int
     received: int
+    ranks: tuple[int, ...] = ()
 
 
 class Wire(NamedTuple):
@@ -193,7 +195,8 @@ class _Counting(TorchDispatchMode):
         rank, world = dist.get_rank(group), dist.get_world_size(group)
         sent, received = cost(name, size, world, (rank - root) % world)
         dtype = tensors[0].dtype if tensors else None
-        self._moved.calls.append(Call(name, size, dtype, world, sent, received))
+        ranks = tuple(dist.get_process_group_ranks(group))
+        self._moved.calls.append(Call(name, size, dtype, world, sent, received, ranks))
 
 
 def cost(name: str, size: int, world: int, place: int = 0) -> tuple[int, int]:

@@ -61,7 +61,7 @@ with meter() as moved:
     dist.scatter(one, rooted, 1)
     dist.gather(one, rooted, 1)
     dist.barrier()
-report(calls=[list(call[:1]) + list(call[4:]) for call in moved.calls],
+report(calls=[[call.name, call.sent, call.received] for call in moved.calls],
        collectives=dict(moved.collectives))
 """
     one, n = 48, 3
