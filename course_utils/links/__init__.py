@@ -57,10 +57,11 @@ def address(host: int) -> str:
     return f"10.0.0.{host + 10}"  # two digits: torchrun ranks hosts by address, sorted as text
 
 
-def meeting(hosts: int, nproc: int) -> list[str]:
+def meeting(hosts: int, nproc: int, restarts: int = 0) -> list[str]:
     """The words after `torchrun`, the same on each host."""
+    again = ["--max-restarts", str(restarts)] if restarts else []
     words = f"--nnodes {hosts} --nproc-per-node {nproc} --rdzv-backend c10d --rdzv-endpoint"
-    return [*words.split(), f"{address(0)}:29500"]
+    return [*words.split(), f"{address(0)}:29500", *again]
 
 
 def why_not() -> str:
@@ -97,6 +98,8 @@ def run(
     mbit: float = 100,
     timeout: float = 120,
     told: Callable[[dict[str, Any]], object] = lambda report: None,
+    restarts: int = 0,
+    patience: float = 0,
 ) -> Run:
     """Run a script under torchrun on several hosts; it can import the files of `workers/`.
 
@@ -109,6 +112,8 @@ def run(
         mbit: the rate of each link in each direction, in Mbit/s.
         timeout: seconds after which the run is stopped.
         told: called with each report of rank 0 as soon as it comes.
+        restarts: torchrun's --max-restarts.
+        patience: seconds that the other hosts may go on when one has failed.
 
     Raises:
         InputError: a number is out of range, or this machine permits no namespaces.
@@ -117,11 +122,11 @@ def run(
     path = script if isinstance(script, Path) else script_path(script)
     check(hosts, nproc, mbit)
     folder = RunFolder(f"links-{path.stem}")
-    words = ["torchrun", *meeting(hosts, nproc), f"workers/{path.name}", *arguments]
+    words = ["torchrun", *meeting(hosts, nproc, restarts), f"workers/{path.name}", *arguments]
     command = " ".join(map(str, words))
     done = Run("links", command, folder, [Rank(rank, folder) for rank in range(hosts * nproc)])
     log = folder.path / "hosts.log"
-    orders = list(map(str, [path, folder.path, hosts, nproc, mbit, *arguments]))
+    orders = list(map(str, [path, folder.path, hosts, nproc, mbit, restarts, patience, *arguments]))
     start = time.monotonic()
     with log.open("w") as output, building(orders, output) as process:
         if not ended(process, timeout, done.ranks[0], told):
