@@ -178,9 +178,9 @@ case $1 in
         ;;
     test)
         course_python && need pytest && need xdist pytest-xdist
+        [ $# -gt 1 ] || exec "$PYTHON" -m tests
         [ "${CI:-}" != true ] || "$PYTHON" -m tests.ci || exit # installs what only tests need
-        [ $# -eq 1 ] || exec "$PYTHON" -m pytest "${@:2}"
-        exec "$PYTHON" -m tests
+        exec "$PYTHON" -m pytest "${@:2}"
         ;;
     execute)
         course_python && need nbclient && need ipykernel

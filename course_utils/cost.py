@@ -43,14 +43,15 @@ def terms(algorithm: str, ranks: int) -> Terms:
     """What an algorithm costs on the busiest rank.
 
     Args:
-        algorithm: the all-reduces naive, tree, ring and halving_doubling; reduce_scatter and
-            all_gather around a ring; all_to_all, where each part goes straight to its rank;
-            broadcast and reduce along a chain, in pieces, so that only one link's time counts.
+        algorithm: the all-reduces naive, tree, ring, halving_doubling and recursive_doubling;
+            reduce_scatter and all_gather around a ring; all_to_all, where each part goes straight
+            to its rank; broadcast and reduce along a chain, in pieces, so that only one link's
+            time counts.
         ranks: N.
 
-    Sources: naive by counting; ring: Patarasuk and Yuan 2009; tree and halving-doubling, also for
-    N that is not a power of two: Thakur, Rabenseifner and Gropp 2005; the volumes of the rest:
-    nccl-tests, doc/PERFORMANCE.md.
+    Sources: naive by counting; ring: Patarasuk and Yuan 2009; tree, halving-doubling and recursive
+    doubling, also for N that is not a power of two: Thakur, Rabenseifner and Gropp 2005; the
+    volumes of the rest: nccl-tests, doc/PERFORMANCE.md.
 
     Raises:
         ValueError: there is no such algorithm, or fewer than 1 rank.
@@ -69,6 +70,7 @@ def terms(algorithm: str, ranks: int) -> Terms:
         "halving_doubling": Terms(
             2 * doublings + 2 * fold, 2 * power_share + 2 * fold, power_share + fold
         ),
+        "recursive_doubling": Terms(doublings + 2 * fold, doublings + 2 * fold, doublings + fold),
         "reduce_scatter": Terms(others, share, share),
         "all_gather": Terms(others, share, 0),
         "all_to_all": Terms(others, share, 0),

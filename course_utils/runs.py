@@ -89,6 +89,7 @@ class Run:
         folder: the run's private folder, which exists as long as this object does.
         ranks: its ranks on this machine, in order.
         verdict: why it failed; None if it did not.
+        note: what is said before its output; '' if there is nothing to say.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Run:
     ranks: list[Rank]
     seconds: float = 0.0
     verdict: Any = None
+    note: str = ""
 
     def __repr__(self) -> str:
         how = "ok" if self.ok else self.verdict.kind

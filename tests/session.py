@@ -23,6 +23,9 @@ def pytest_addoption(parser):
     """Options for what takes too long to run every time."""
     parser.addoption("--run-all", action="store_true", help="run every notebook in the browser")
     parser.addoption(
+        "--write-claims", metavar="PART", help="look for the faults of scripts, write the table"
+    )
+    parser.addoption(
         "--all-workers", action="store_true", help="start every worker file by hand, not a sample"
     )
 

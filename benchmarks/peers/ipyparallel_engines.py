@@ -1,22 +1,15 @@
 """A session of ipyparallel: two engines that keep running, so no process starts in a call."""
 
 import atexit
-import socket
 
 import ipyparallel
 
 from benchmarks.peers.work import serve
+from course_utils.worker.ports import free_port
 
 cluster = ipyparallel.Cluster(n=2, log_level=40)
 engines = cluster.start_and_connect_sync()[:]
 atexit.register(cluster.stop_cluster_sync)
-
-
-def free_port() -> int:
-    """A port for the ranks to meet at: a new one for each call."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def on_engine(rank: int, task: str, port: int) -> None:

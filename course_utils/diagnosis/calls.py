@@ -38,6 +38,7 @@ class Call:
     group: str  # the group's name; '' is the default group
     shape: str  # with the dtype, as `[3] torch.float32`; '' where the ranks' may differ
     peer: str  # the other rank of a message, as `rank 1`, or 'any rank'; '' for a collective
+    agreed: str  # what else all ranks must agree on, as `src=0, op=sum`
     place: Place | None  # the student's line
     state: str  # `.` until the function returns, then `=`; `!` if it raised
 
@@ -68,10 +69,11 @@ class Call:
         return self.state != "."
 
     @property
-    def signature(self) -> tuple[str, int, str]:
-        """What must be the same on all ranks: the function, how many values, and their dtype."""
+    def signature(self) -> tuple[str, int, str, str]:
+        """What must be the same on all ranks: function, number of values, dtype, src, dst, op."""
         sizes, _, dtype = self.shape.rpartition(" ")
-        return self.name, math.prod(map(int, re.findall(r"\d+", sizes))), dtype
+        values = math.prod(map(int, re.findall(r"\d+", sizes)))
+        return self.name, values, dtype, self.agreed
 
     @property
     def at(self) -> str:
@@ -83,11 +85,11 @@ def noted_calls(rank: Rank) -> list[Call]:
     """The last calls of a rank, as worker/calls.py logged them, oldest first."""
     lines = [line.split("\t") for line in _lines(rank)]
     found = []
-    for fields in sorted((f for f in lines if len(f) == 9), key=lambda fields: int(fields[1])):
-        state, _, name, number, group, shape, peer, line, file = fields
+    for fields in sorted((f for f in lines if len(f) == 10), key=lambda fields: int(fields[1])):
+        state, _, name, number, group, shape, peer, agreed, line, file = fields
         place = Place(file, int(line)) if file else None
         peer = "" if peer == "None" else f"rank {peer}" if peer.isdigit() else peer
-        found.append(Call(name, int(number), group, shape, peer, place, state))
+        found.append(Call(name, int(number), group, shape, peer, agreed, place, state))
     return found
 
 

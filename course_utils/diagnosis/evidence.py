@@ -9,12 +9,9 @@ from typing import Any
 from course_utils.diagnosis.calls import Call, Place, doing, is_students, noted_calls
 from course_utils.runs import Rank, Run
 
-# What a rank says when another rank is gone: a consequence, never the cause.
-CONSEQUENCE = re.compile(
-    r"closed by (remote )?peer|reset by peer|broken pipe|connect\w* (refused|failed)"
-    r"|remote process exited|failed to recv|store.*(timeout|closed)",
-    re.IGNORECASE,
-)
+# A call that failed after this many seconds had waited for other ranks; one that refuses its
+# arguments does so at once.
+WAITED = 0.3
 
 
 @dataclass(frozen=True)
@@ -25,17 +22,12 @@ class Error:
     text: str  # its type and message
     message: str
     place: Place | None  # the innermost line of the student's code in its traceback
-    behind: tuple[str, ...]  # the messages of the exceptions from which it was raised
+    call: dict[str, Any] | None  # the call of torch.distributed that raised it, and for how long
 
     @property
     def kind(self) -> str:
         """Its text, without the parts that differ from rank to rank."""
         return re.sub(r"\brank \d+(: *[\d ]+)?", "rank", self.text)
-
-    @property
-    def is_consequence(self) -> bool:
-        """Whether it says, or was raised because, another rank is gone."""
-        return any(map(CONSEQUENCE.search, (self.text, *self.behind)))
 
 
 class Witness:
@@ -51,10 +43,12 @@ class Witness:
         end = rank.last("end") or {}
         self.number, self.index, self.exitcode = rank.number, rank.index, rank.exitcode
         self.stopped, self.gone = stopped, gone
+        self.ended_at = end.get("at", 0)  # when, in nanoseconds on the machine's clock
         self.how = end.get("how")  # "finished", "exited" or "raised"; None if it recorded nothing
         raised = rank.last("thread") or (end if self.how == "raised" else None)
         self.error = _error(raised) if raised else None  # that ended it, or a thread of it
         self.exit = _error(end | end["said"]) if "said" in end else None  # its SystemExit
+        self.left_by = rank.last("left") or {}  # `by` and `to`, if it left by `os._exit` or `exec`
         self.began = (rank.dir / "calls.txt").exists()  # whether it got as far as its script
         self.calls = noted_calls(rank)  # its last ones, oldest first
         self.doing = doing(rank)  # its last comment on what it is doing; '' if there is none
@@ -90,6 +84,20 @@ class Witness:
         """Whether it was waiting for other ranks, as far as it could record that."""
         return bool(self.error or self.waits_in or self._call_raised)
 
+    def ended_before(self, error: Error) -> bool:
+        """Whether this rank had ended by itself when another rank's call failed with `error`."""
+        if self.error:  # one whose own call failed is another consequence
+            return not self.error.call and self.error.at <= error.at
+        if self.how:
+            return self.ended_at <= error.at
+        return self.left or (self.exitcode or 0) not in (0, -signal.SIGTERM)
+
+    def meets(self, call: Call) -> bool:
+        """Whether this rank has made the other ranks' `call` too."""
+        if call.peer:
+            return any(c.peer and c.sends != call.sends for c in self.calls)
+        return any((c.group, c.number) == (call.group, call.number) for c in self.calls)
+
     @property
     def _call_raised(self) -> bool:
         """Whether its last call raised, and the process ended before it could record that."""
@@ -123,6 +131,7 @@ class Evidence:
         self.run = run
         self.world_size = world_size
         self.over = outcome.get("over")
+        self.forkserver = outcome.get("forkserver")  # how it ended, if it did
         self.launcher_error = outcome.get("error") or outcome.get("stopped")
         self.ranks = [
             Witness(rank, rank.index in stopped, rank.index in gone) for rank in run.ranks
@@ -132,7 +141,26 @@ class Evidence:
     def raised(self) -> list[Witness]:
         """The ranks with an exception that is not only the consequence of another rank's end."""
         failed = [rank for rank in self.ranks if rank.error]
-        return [rank for rank in failed if not rank.error.is_consequence]
+        return [rank for rank in failed if not self._is_consequence(rank)]
+
+    def _is_consequence(self, rank: Witness) -> bool:
+        """Whether a call of `rank` to other ranks failed because one of them was gone or absent."""
+        if not rank.error.call:
+            return False
+        others = [other for other in self.ranks if other is not rank]
+        return any(other.ended_before(rank.error) for other in others) or bool(
+            self.absent_for(rank)
+        )
+
+    def absent_for(self, rank: Witness) -> list[Witness]:
+        """The ranks that lived and had not come to the call in which `rank` waited and failed."""
+        failed = rank.failed_in
+        if not failed or not rank.error or (rank.error.call or {}).get("seconds", 0) < WAITED:
+            return []
+        others = [other for other in self.ranks if other is not rank and not other.how]
+        if failed.peer:
+            return [o for o in others if o.number == failed.peer_number and not o.meets(failed)]
+        return [other for other in others if not other.meets(failed)]
 
     @cached_property
     def ended_badly(self) -> list[Witness]:
@@ -186,8 +214,8 @@ def _error(event: dict[str, Any]) -> Error:
     places = [Place(file, line) for file, line in frames + quoted if is_students(file)]
     if quoted:
         text = text.partition("\n")[0] + " " + text.strip().rpartition("\n")[2]
-    behind = tuple(event["behind"])
-    return Error(event["at"], text, message, places[-1] if places else None, behind)
+    place = places[-1] if places else None
+    return Error(event["at"], text, message, place, event.get("call"))
 
 
 def _innermost(dump: str) -> Place | None:

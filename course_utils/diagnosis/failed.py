@@ -49,19 +49,30 @@ def called_differently(evidence: Evidence) -> Verdict | None:
         return None
     groups = defaultdict(list)
     for rank, call in unlike:
-        groups[call.name, call.shape, call.place].append((rank, call))
+        groups[call.name, call.shape, call.agreed, call.place].append((rank, call))
     # The smallest group is the odd one out; of groups of equal size, not the one with rank 0.
     by_size = sorted(groups.values(), key=lambda group: (len(group), -group[0][0].number))
     same_name = len({call.name for _, call in unlike}) == 1
-    what = "with tensors that differ" if same_name else "as different functions"
+    same_tensor = len({call.signature[:3] for _, call in unlike}) == 1
+    differ = f"with {_differing_words(unlike)}" if same_tensor else "with tensors that differ"
+    what = differ if same_name else "as different functions"
     lines = [f"the ranks called collective #{unlike[0][1].number} {what}"]
     for group in by_size:
         call = group[0][1]
         shape = f" of {call.shape}" if call.shape else ""
-        lines.append(f"  {names([rank for rank, _ in group])}: {call.name}{shape} ({call.place})")
+        agreed = f", {call.agreed}" if same_tensor and call.agreed else ""
+        at = f"{call.name}{shape}{agreed} ({call.place})"
+        lines.append(f"  {names([rank for rank, _ in group])}: {at}")
     lines.append("  All ranks must make the same calls in the same order, with the same sizes.")
     blamed, call = by_size[0][0]
     return verdict("mismatch", lines, blamed, call.place)
+
+
+def _differing_words(unlike: list) -> str:
+    """The names of what the ranks should have agreed on, as `another src`."""
+    said = [dict(word.split("=") for word in call.agreed.split(", ") if word) for _, call in unlike]
+    keys = [key for key in said[0] | said[-1] if len({words.get(key) for words in said}) > 1]
+    return " and ".join(f"another {key}" for key in keys) or "arguments that differ"
 
 
 def raised(evidence: Evidence) -> Verdict | None:
@@ -138,17 +149,75 @@ def killed_by_signal(evidence: Evidence) -> Verdict | None:
     return _ended("killed", lines, evidence, same[0], call and call.place)
 
 
-def left_by_os_exit(evidence: Evidence) -> Verdict | None:
+def left_silently(evidence: Evidence) -> Verdict | None:
     """The process of a rank ended in the middle of the script."""
     left = [rank for rank in evidence.culprits if rank.left]
     if not left:
         return None
-    code, call = left[0].exitcode, left[0].last_call
-    lines = [f"{names(left)} called `os._exit` before the end of the script"]
+    code, call, by = left[0].exitcode, left[0].last_call, left[0].left_by.get("by", "")
+    same = [rank for rank in left if rank.left_by.get("by", "") == by]
+    if by == "os._exit":
+        how = "called `os._exit` before the end of the script"
+        why = "os._exit ends the process at once, without a word to the other ranks."
+    elif by:
+        how = f"called `{by}`: it became another program, {left[0].left_by['to']}"
+        why = "The rest of the script is not run, and the other ranks are not told."
+    else:
+        how = "ended before the end of the script, and left no record of how"
+        why = "Something in it ended the process at once, without a word to the other ranks."
+    lines = [f"{names(same)} {how}"]
     lines += [f"  The exit status was {code}."] if code else []
     lines += [f"  The last call was {call.at}."] if call else []
-    lines.append("  os._exit ends the process at once, without a word to the other ranks.")
-    return _ended("exited", lines, evidence, left[0], call and call.place)
+    return _ended("exited", [*lines, f"  {why}"], evidence, left[0], call and call.place)
+
+
+def forkserver_lost(evidence: Evidence) -> Verdict | None:
+    """The process from which warm ranks are forked ended, and its ranks with it."""
+    if not evidence.forkserver or all(rank.went_well for rank in evidence.ranks):
+        return None
+    return Verdict(
+        "launcher",
+        "the process that warm ranks are forked from (the forkserver) ended "
+        f"({evidence.forkserver}), and its ranks with it; the next run starts a new one",
+    )
+
+
+def met_elsewhere(evidence: Evidence) -> Verdict | None:
+    """A rank looked for the others at an address that torchrun did not give it."""
+    for rank in evidence.ranks:
+        call = rank.waits_in or rank.failed_in
+        if call and call.name == "init_process_group" and call.agreed:
+            lines = [
+                f"rank {rank.number} looked for the other ranks at {call.agreed}, where torchrun "
+                "did not send it",
+                *quoted(call.place),
+                "  torchrun sets MASTER_ADDR and MASTER_PORT for each rank: leave them alone.",
+            ]
+            return verdict("raised" if rank.error else "hung", lines, rank, call.place)
+    return None
+
+
+def absent(evidence: Evidence) -> Verdict | None:
+    """A call waited for a rank that did not come, and gave up at its own timeout."""
+    if evidence.raised or evidence.ended_badly:
+        return None
+    for rank in evidence.ranks:
+        missing = evidence.absent_for(rank)
+        if missing:
+            late, call = missing[0], rank.failed_in
+            lines = [
+                f"rank {rank.number} gave up after {rank.error.call['seconds']:.0f} s in "
+                f"{call.at}: {names(missing)} never got there",
+                *(
+                    f"  rank {other.number} was at {other.place}"
+                    for other in missing
+                    if other.place
+                ),
+                *excerpt(late.place),
+                f"  What rank {rank.number} raised: {log_of(evidence, rank)}",
+            ]
+            return verdict("hung", lines, late, late.place)
+    return None
 
 
 def exited(evidence: Evidence) -> Verdict | None:

@@ -10,13 +10,16 @@ from course_utils.runs import Run
 
 # Each gives its verdict on the evidence, or None where it does not apply.
 RULES = (
+    failed.forkserver_lost,
+    failed.met_elsewhere,
     failed.called_differently,
     failed.raised,
     failed.no_such_rank,
     failed.aborted_at_exit,
     failed.killed_by_signal,
-    failed.left_by_os_exit,
+    failed.left_silently,
     failed.exited,
+    failed.absent,
     waiting.left_early,
     waiting.hung,
     failed.lost_connection,

@@ -66,7 +66,7 @@ def screen_for(run: Run, options: Options) -> Screen:
     if not options.show:
         return Screen()
     if page.in_notebook():
-        return Notebook(run, options.notice)
+        return Notebook(run, options.notice or run.note)
     from course_utils.display.terminal import Terminal  # and with it rich
 
-    return Terminal(run, options.notice)
+    return Terminal(run, options.notice or run.note)

@@ -1,4 +1,4 @@
-"""Exercises: `check("04.1")` says whether an answer is right, and if not, what to look at.
+"""Exercises: `check("04.2")` says whether an answer is right, and if not, what to look at.
 
 An exercise is a function that raises `Wrong` at the first wrong value and returns what it proved.
 The modules of `course_utils.exercises` hold them, one module per notebook. `check` says one of
@@ -35,7 +35,7 @@ class Exercise:
     """One exercise.
 
     Attributes:
-        number: as in `check("04.1")`.
+        number: as in `check("04.2")`.
         title: a few words.
         test: raises `Wrong`, or returns what it proved, as lines. It is called with the
             student's function, or with nothing where the answer is a worker file.
@@ -104,7 +104,7 @@ def check(number: str, answer: Any = None) -> None:
     """Say whether an answer is right: *to do*, *passed* with what was proven, or *not yet*.
 
     Args:
-        number: the exercise's number, as "04.1".
+        number: the exercise's number, as "04.2".
         answer: the student's function, where the exercise asks for one and not for a worker file.
     """
     found = result(number, answer)
@@ -194,7 +194,7 @@ def find(number: str) -> Exercise:
         InputError: there is none.
     """
     if not isinstance(number, str):
-        raise InputError(f'write the number of an exercise in quotes, as "04.1", not {number!r}')
+        raise InputError(f'write the number of an exercise in quotes, as "04.2", not {number!r}')
     known = exercises_of(number.partition(".")[0])
     for exercise in known:
         if exercise.number == number:

@@ -14,6 +14,10 @@ from course_utils.exercises.values import close, flat
 Mistakes = Mapping[str, Any] | Iterable[tuple[str, Any]]
 TOLERANCE = {"float64": 1e-9, "float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
 MOST_SHOWN = 12  # values of an answer that are written out
+NAN = (
+    "There is a nan in it. Which operation gives nan: 0 / 0, 0 times inf, inf - inf, or memory "
+    "that nobody has written?"
+)
 HIDDEN = 20_000  # bytes besides the calls of torch.distributed that the store may have sent
 
 
@@ -108,6 +112,8 @@ def article(name: str) -> str:
 def hint_for(got: Any, mistakes: Mistakes, otherwise: str = "", tolerance: float = 1e-5) -> str:
     """The question for the known mistake that gives `got`; `otherwise` if there is none.
 
+    A nan that no known mistake gives is asked about first.
+
     Args:
         got: the student's value.
         mistakes: each mistake's question and the value that the mistake gives; as pairs, if two
@@ -116,7 +122,12 @@ def hint_for(got: Any, mistakes: Mistakes, otherwise: str = "", tolerance: float
         tolerance: as in `close`.
     """
     fits = (question for question, wrong in _pairs(mistakes) if close(got, wrong, tolerance))
-    return next(fits, otherwise)
+    return next(fits, NAN if has_nan(got) else otherwise)
+
+
+def has_nan(values: Any) -> bool:
+    """Whether there is a nan in nested lists."""
+    return any(isinstance(value, float) and math.isnan(value) for value in flat(values))
 
 
 def _known(mistakes: Mistakes, expected: Any, tolerance: float) -> list[tuple[str, Any]]:
@@ -216,6 +227,11 @@ def judge(
     if found["random"]:
         hint = "Other code draws from it too. Make a torch.Generator of your own."
         raise Wrong(f"{where} changed the global random state", hint)
+    if found["shared"]:
+        hint = (
+            "The caller may still hold the first answer. Does yours keep one buffer for all calls?"
+        )
+        raise Wrong(f"{where}: two calls gave answers in the same memory", hint)
     if found["unwaited"]:
         hint = "The values are right only by luck. Do you keep every request and wait for it?"
         requests = count(found["unwaited"], "request")
@@ -233,7 +249,8 @@ def tensors(where: str, found: Mapping[str, Any], number: int, hint: str) -> lis
     """
     if found["kind"] not in ("tuple", "list") or len(found["answer"]) != number:
         raise Wrong(f"{where} returned {article(found['kind'])}, expected {number} tensors", hint)
-    return [{**found, "kind": "Tensor", "answer": each} for each in found["answer"]]
+    parts = zip(found["kinds"], found["answer"], strict=True)
+    return [{**found, "kind": kind, "answer": each} for kind, each in parts]
 
 
 def expect_calls(where: str, got: list, allowed: Iterable[list], hint: str = "") -> None:

@@ -15,15 +15,24 @@ from course_utils.exercises.compare import (
     expect_calls,
     judge,
     name_of,
+    plain,
 )
 from course_utils.exercises.findings import judging, observe
+from course_utils.exercises.values import close
 
 NO_GRADIENT = "No gradient came through: a collective does not tell autograd where x came from."
 BY_CHANCE = (
     "PyTorch warned: it does not know the derivative of a plain collective, and guesses. "
     "What says, in yours, what the backward pass is?"
 )
+BUFFER = "The caller still holds the first answer. Does yours keep one buffer for all calls?"
 NEEDED = "Somebody may still need it: in whose memory do you add up?"
+
+
+def _in_one_memory(answers: list[Any]) -> bool:
+    """Whether two of several answers share memory."""
+    tensors = [each for each in answers if isinstance(each, Tensor)]
+    return len({each.untyped_storage().data_ptr() for each in tensors}) < len(tensors)
 
 
 def look(
@@ -56,6 +65,9 @@ def look(
     leaves = {n: None if t is None else t.clone().requires_grad_() for n, t in tensors.items()}
     kept: list[Any] = []
 
+    def others() -> list[Tensor | None]:
+        return [None if t is None else 2 * t for t in leaves.values()]
+
     def call(*given: Tensor | None) -> Tensor:
         inner = [None if each is None else each * 1 for each in given]  # no leaves, as in a model
         kept[:] = [layer(*inner), inner]
@@ -67,11 +79,14 @@ def look(
 
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        there = observe(call, *leaves.values(), names=tuple(leaves))
-        again = observe(back, factors, names=("the gradient",))
+        there = observe(call, *leaves.values(), names=tuple(leaves), again=False)
+        held = [layer(*others()), layer(*others())]  # before the backward pass of the first
+        again = observe(back, factors, names=("the gradient",), again=False)
     with judging():  # after both passes: the others may wait in the second
         known = mistakes.get("y", ())
         judge(here, there, y, known, otherwise["y"], dtype=y.dtype, verb="gave")
+        if _in_one_memory([kept[0], *held]) or not close(plain(kept[0]), there["answer"]):
+            raise Wrong(f"{here}: a later call changed the answer of an earlier one", BUFFER)
         for each, right in gradients.items():
             got = leaves[each].grad
             what = f"{here}, gradient of {each}:"

@@ -47,7 +47,7 @@ def compare(
         for aspect, got, right in zip(_aspects(leaves), found, expected, strict=False):
             where, values, wanted = f"{call}: {aspect} is", _plain(got), plain(right)
             question = hint(aspect, values, wanted)
-            expect(where, values, wanted, otherwise=question, tolerance=TOLERANCE[name])
+            expect(where, values, wanted, {question: values}, tolerance=TOLERANCE[name])
             if got is not None and getattr(got, "value", got).dtype != dtype:
                 other = article(name_of(getattr(got, "value", got).dtype))
                 raise Wrong(f"{where} {other}, expected {name}", "Which line sets it?")

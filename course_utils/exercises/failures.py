@@ -9,6 +9,7 @@ from course_utils.runs import Run
 
 # Lines of a verdict about things that a student of `check` does not have: logs and options.
 NOT_THEIRS = (".dir / ", "timeout=")
+TIMEOUT = "stopped at its timeout"  # too slow, which is no deadlock
 WAITING = ("hangs", "wait", "ranks called collective")  # in the verdict on ranks that wait
 
 
@@ -48,4 +49,6 @@ def hint(run: Run, path: Path) -> str:
 
 def lonely(question: str) -> Callable[[int, str], str]:
     """A hint for `probe_each`: the question, where ranks waited for one that did not come."""
-    return lambda _, message: question * any(sign in message for sign in WAITING)
+    return lambda _, message: (
+        question * (TIMEOUT not in message and any(sign in message for sign in WAITING))
+    )

@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from course_utils.exercises.calls import random_state, same
 from course_utils.exercises.compare import Wrong, count, name_of, plain
@@ -69,18 +71,21 @@ def observe(
     *arguments: Any,
     names: tuple[str, ...] = (),
     may_change: bool = False,
+    again: bool = True,
 ) -> dict[str, Any]:
     """Call the student's function; return its answer, and all that `judge` looks at.
 
-    `kind`, `answer` and `dtype` of the answer; the arguments that were `changed`; whether the
-    `random` state was; `calls` as `[name, bytes]`, the `peers` to which messages went, requests
-    that were `unwaited`, and bytes on the wire that no call accounts for, `hidden`.
+    `kind`, `answer` and `dtype` of the answer, and the `kinds` of its parts; whether a second call
+    gave an answer in memory that it `shared` with the first; the arguments that were `changed`;
+    whether the `random` state was; `calls` as `[name, bytes]`, the `peers` to which messages went,
+    requests that were `unwaited`, and bytes on the wire that no call accounts for, `hidden`.
 
     Args:
         function: the student's.
         *arguments: what it is called with.
         names: how a message calls the arguments.
         may_change: whether it may change them.
+        again: whether to call it a second time, with the same values.
     """
     before, state = arguments if may_change else copy.deepcopy(arguments), random_state()
     with _requests() as ended, _Works() as works, meter() as moved:
@@ -90,9 +95,11 @@ def observe(
         for place, (old, new) in enumerate(zip(before, arguments, strict=True))
         if not (may_change or same(old, new))
     ]
+    shared = again and not may_change and _shared(answer, function(*copy.deepcopy(before)))
     counted = sum(call.sent for call in moved.calls)
     return {
         **described(answer),
+        "shared": shared,
         "changed": changed,
         "random": random_state() != state,
         "calls": [[call.name, call.bytes] for call in moved.calls],
@@ -103,14 +110,25 @@ def observe(
 
 
 def described(answer: Any) -> dict[str, Any]:
-    """An answer as JSON knows it: `kind`, `answer`, and `dtype` of its tensors."""
+    """An answer as JSON knows it: `kind` and its parts' `kinds`, `answer`, `dtype` of tensors."""
+    answer = answer.item() if isinstance(answer, np.generic) else answer  # an np.float64 is a float
     tensors = answer if isinstance(answer, (list, tuple)) else [answer]
     dtypes = {name_of(part.dtype) for part in tensors if isinstance(part, torch.Tensor)}
     return {
         "kind": type(answer).__name__,
+        "kinds": [type(each).__name__ for each in tensors],
         "answer": plain(answer),
         "dtype": ", ".join(sorted(dtypes)),
     }
+
+
+def _shared(one: Any, other: Any) -> bool:
+    """Whether two answers hold tensors in the same memory."""
+    places = [
+        {leaf.untyped_storage().data_ptr() for leaf in tree_leaves(each) if torch.is_tensor(leaf)}
+        for each in (one, other)
+    ]
+    return bool(places[0] & places[1] - {0})
 
 
 class _Works(TorchDispatchMode):

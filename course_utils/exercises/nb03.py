@@ -26,14 +26,14 @@ TORCHS = ("DistributedDataParallel", "DDP", "register_comm_hook")
 
 
 @exercise(
-    "03.1",
+    "03.2",
     "buckets under a cap",
-    file="exercise_03_1.py",
+    file="exercise_03_2.py",
     without=("_compute_bucket_assignment_by_size",),
 )
-def check_03_1() -> list[str]:
+def check_03_2() -> list[str]:
     """The parameters in each bucket, for several models."""
-    my_buckets = _defined("exercise_03_1.py", "my_buckets")
+    my_buckets = _defined("exercise_03_2.py", "my_buckets")
     chance = random.Random(3)
     models = [
         ([chance.randint(1, 99) for _ in range(chance.randint(6, 30))], chance.randint(60, 150))
@@ -88,12 +88,13 @@ def buckets(sizes: list[int], cap: int, first_cap: int, passing: bool = False) -
 
 
 def _is_lists(got: Any) -> bool:
-    return isinstance(got, list) and all(isinstance(bucket, list) for bucket in got)
+    whole = isinstance(got, list) and all(isinstance(bucket, list) for bucket in got)
+    return whole and all(type(place) is int for bucket in got for place in bucket)
 
 
 def _bucket_hint(got: Any, sizes: list[int], cap: int, first_cap: int) -> str:
     if not _is_lists(got):
-        return "Return a list of lists of places, one list per bucket."
+        return "Return a list of lists of places (ints), one list per bucket."
     if [] in got:
         return "An empty bucket is an empty message. When do you begin a new bucket?"
     expected = buckets(sizes, cap, first_cap)
@@ -121,10 +122,10 @@ def _bucket_hint(got: Any, sizes: list[int], cap: int, first_cap: int) -> str:
     return hint_for(got, others, otherwise, 0)
 
 
-@exercise("03.2", "a hook that averages the gradient", file="exercise_03_2.py", without=TORCHS)
-def check_03_2() -> list[str]:
+@exercise("03.1", "a hook that averages the gradient", file="exercise_03_1.py", without=TORCHS)
+def check_03_1() -> list[str]:
     """Gradients, parameters and messages of a small model with hooks, on several ranks."""
-    probe_each("probe_03_2.py", (2, 3, 4, 1))
+    probe_each("probe_03_1.py", (2, 3, 4, 1))
     return [
         "1 to 4 ranks, float32 and float64: every gradient is the mean, and no parameter moved",
         "a tied matrix is sent once, a frozen bias not at all: one all-reduce per gradient",

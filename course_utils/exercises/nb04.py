@@ -21,20 +21,20 @@ LINKS = [  # ranks, bytes, latency, bandwidth
 ]
 
 
-@exercise("04.1", "ring reduce-scatter", file="exercise_04_1.py")
-def check_04_1() -> list[str]:
+@exercise("04.2", "ring reduce-scatter", file="exercise_04_2.py")
+def check_04_2() -> list[str]:
     """The finished chunk of each rank, and every message sent for it."""
     return _check_on_all_ranks("reduce_scatter", "N - 1 messages")
 
 
-@exercise("04.2", "ring all-gather", file="exercise_04_2.py")
-def check_04_2() -> list[str]:
+@exercise("04.3", "ring all-gather", file="exercise_04_3.py")
+def check_04_3() -> list[str]:
     """The whole tensor on each rank, and every message sent for it."""
     return _check_on_all_ranks("all_gather", "N - 1 messages")
 
 
-@exercise("04.4", "a ring that deadlocks", file="exercise_04_4.py")
-def check_04_4() -> list[str]:
+@exercise("04.1", "a ring that deadlocks", file="exercise_04_1.py")
+def check_04_1() -> list[str]:
     """What comes from the left, and every message sent for it."""
     return _check_on_all_ranks("exchange", "one message")
 
@@ -57,13 +57,13 @@ def _run_hint(ranks: int, message: str) -> str:
     if "SIGABRT" in message:
         cut = "A message is not as long as the tensor that waits for it. Which tensor comes now?"
         return f"With 2 ranks yours is right. {cut}" if ranks > 2 else cut
-    if "not connected" in message:
-        return "Does each message of yours name the `group`?"
-    return HANGS if "hangs" in message or "was stopped" in message else ""
+    if "not connected" in message or "reached the end of the script" in message:
+        return "Does each message of yours name the `group`, and does every rank send as many?"
+    return HANGS if "hangs" in message else ""
 
 
-@exercise("04.3", "predict time and bytes")
-def check_04_3(predict: Callable) -> list[str]:
+@exercise("04.4", "predict time and bytes")
+def check_04_4(predict: Callable) -> list[str]:
     """Both algorithms, several numbers of ranks and sizes, and names that are neither."""
     for link in LINKS:
         for algorithm in ("naive", "ring"):

@@ -6,7 +6,7 @@ from typing import Any
 
 from course_utils.exercises.calls import called
 from course_utils.exercises.checking import exercise, probe_each
-from course_utils.exercises.compare import Wrong, count
+from course_utils.exercises.compare import Wrong, count, plain
 from course_utils.exercises.failures import lonely
 from course_utils.exercises.values import is_number
 
@@ -84,14 +84,17 @@ def _check_choice(
         raise Wrong(f"{where} trained {count(len(calls), 'time')}, allowed are {MOST_CALLS}", hint)
     if not (isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], dict)):
         raise Wrong(f"{where} returned {_short(answer)}", "Return a rate, and a dict of losses.")
-    chosen, tried = answer
+    chosen, tried = plain(answer[0]), answer[1]
     if not is_number(chosen):
         raise Wrong(f"{where} chose {_short(chosen)}", "A learning rate is a number.")
     for rate, loss in tried.items():
         real = losses.get(rate)
-        if real is None or not (loss == real or (real != real and loss != loss)):
+        diverged = real is not None and not math.isfinite(real)
+        if not (loss == real or (diverged and is_number(loss) and not math.isfinite(loss))):
             hint = "The defence holds what train returned, for each rate that was tried."
-            raise Wrong(f"{where}: {_short(rate)} is said to give {_short(loss)}", hint)
+            said = f"{where}: {_short(rate)} is said to give {_short(loss)}"
+            gave = "it was never tried" if real is None else f"train returned {_short(real)}"
+            raise Wrong(f"{said}, but {gave}", hint)
     if missing := [rate for rate in losses if rate not in tried]:
         hint = "The bad ones belong to the defence too."
         raise Wrong(f"{where}: {missing[0]:g} was tried, and is not in the dict", hint)

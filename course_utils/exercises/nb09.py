@@ -2,18 +2,27 @@
 
 import copy
 import math
+import weakref
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.graph import saved_tensors_hooks
 from torch.nn.functional import cross_entropy, mse_loss
 
 from course_utils.exercises.calls import called
 from course_utils.exercises.checking import exercise, probe, probe_each
-from course_utils.exercises.compare import Wrong, expect, plain
+from course_utils.exercises.compare import NAN, Wrong, expect, plain
 
 BATCHES = ((8, 4), (8, 1), (6, 2), (7, 3), (9, 4), (5, 5))  # rows, micro-batches
 TORCHS = ("clip_grad_norm_", "clip_grads_with_norm_", "get_total_norm")
+
+
+class _Saved:
+    """A tensor that autograd has saved; it goes when autograd lets go of it."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
 
 
 @exercise("09.1", "fix the loss scale")
@@ -42,17 +51,39 @@ def _check_accumulated(
     if loss is cross_entropy:
         targets = torch.randint(4, (rows,), generator=generator)
     whole, given = copy.deepcopy(model), []
+    if rows == m:  # what an earlier backward has left: add to it
+        for parameter in [*model.parameters(), *whole.parameters()]:
+            if parameter.requires_grad:
+                parameter.grad = torch.ones_like(parameter)
     (right := loss(whole(inputs), targets)).backward()
-    model.register_forward_pre_hook(lambda _, x: given.append(len(x[0])))
+    saved: weakref.WeakSet[_Saved] = weakref.WeakSet()
+    alive: list[int] = []  # what autograd still holds at the beginning of each forward pass
+
+    def note(_: nn.Module, x: tuple[Tensor, ...]) -> None:
+        given.append(len(x[0]))
+        alive.append(len(saved))
+
+    def keep(tensor: Tensor) -> _Saved:
+        saved.add(each := _Saved(tensor))
+        return each
+
+    model.register_forward_pre_hook(note)
     before = [parameter.clone() for parameter in model.parameters()]
     call = f"{rows} rows in {m} micro-batch{'es' * (m > 1)} ({loss.__name__}, {dtype})"
-    answer = called(call, accumulate, model, loss, inputs, targets, m)
+    with saved_tensors_hooks(keep, lambda each: each.tensor):
+        answer = called(call, accumulate, model, loss, inputs, targets, m)
     if not all(map(torch.equal, before, model.parameters())):
         hint = "Only `.grad` should change. Which line writes to its arguments?"
         raise Wrong(f"{call}: parameters have changed", hint)
-    if max(given, default=0) > math.ceil(rows / m) or sum(given) < rows:
-        hint = "Pass every row once, and never more rows than a micro-batch has."
+    if max(given, default=0) > math.ceil(rows / m) or sum(given) != rows or len(given) > m:
+        hint = "Pass every row once, in at most m parts, none larger than a micro-batch."
         raise Wrong(f"{call}: the model was given {given} rows", hint)
+    if any(alive):
+        hint = "When do the activations of a micro-batch go? Not before its backward."
+        raise Wrong(f"{call}: a forward began while an earlier one's activations were held", hint)
+    if not model.training:
+        hint = "The caller goes on training. Put the mode back, or leave it."
+        raise Wrong(f"{call}: the model is left in evaluation mode", hint)
     for (name, ours), theirs in zip(model.named_parameters(), whole.parameters(), strict=True):
         if theirs.grad is not None:
             _check_gradient(f"{call}: the gradient of {name}", ours.grad, theirs.grad, m, rows)
@@ -64,6 +95,8 @@ def _check_accumulated(
 def _check_gradient(where: str, got: Tensor | None, right: Tensor, m: int, rows: int) -> None:
     if got is None:
         raise Wrong(f"{where} is None", "Do you call backward()?")
+    if got.isnan().any():
+        raise Wrong(f"{where} holds nan", NAN)
     if not torch.allclose(got, right, rtol=1e-4, atol=1e-6):
         ratio = ((got * right).sum() / right.square().sum()).item()
         hint = f"Yours is {ratio:.2f} times the right one, and there are {m} micro-batches."

@@ -37,18 +37,18 @@ def check_10_2() -> list[str]:
     ]
 
 
-@exercise("10.4", "the sign of the outer step", file="exercise_10_4.py")
-def check_10_4() -> list[str]:
+@exercise("10.3", "the sign of the outer step", file="exercise_10_3.py")
+def check_10_3() -> list[str]:
     """The gradient for the outer SGD, and every byte."""
-    probe_each("probe_10_4.py", RANKS, hint=LONELY)
+    probe_each("probe_10_3.py", RANKS, hint=LONELY)
     return [
         "1 to 4 ranks and a group of two, float32 and float64: before minus the mean of after",
         "one all-reduce, as long as the parameters",
     ]
 
 
-@exercise("10.3", "the tensor that was never sent")
-def check_10_3(buckets: Callable) -> list[str]:
+@exercise("10.4", "the tensor that was never sent")
+def check_10_4(buckets: Callable) -> list[str]:
     """The tensors in each bucket, for models small and large."""
     chance = random.Random(10)
     models = [
@@ -81,8 +81,9 @@ def planned(sizes: list[int], cap: int, strict: bool = False) -> list[list[int]]
 
 
 def _plan_hint(got: Any, sizes: list[int], cap: int) -> str:
-    if not isinstance(got, list) or not all(isinstance(bucket, list) for bucket in got):
-        return "Return a list of lists of numbers, one list per bucket."
+    whole = isinstance(got, list) and all(isinstance(bucket, list) for bucket in got)
+    if not whole or any(type(number) is not int for bucket in got for number in bucket):
+        return "Return a list of lists of numbers (ints), one list per bucket."
     packed = [number for bucket in got for number in bucket]
     if missing := [number for number in range(len(sizes)) if number not in packed]:
         if any(sizes[number] > cap for number in missing):
@@ -90,6 +91,8 @@ def _plan_hint(got: Any, sizes: list[int], cap: int) -> str:
                 f"Tensor {missing[0]} is missing, and larger than the cap. How should it be sent?"
             )
         return f"Tensor {missing[0]} is missing. Does `offset` count the room, or what is packed?"
+    if set(packed) - set(range(len(sizes))):
+        return f"There are {len(sizes)} tensors, numbered from 0."
     if len(packed) != len(set(packed)):
         return "A tensor is in the buckets twice. When does `next_tensor` move on?"
     if packed != sorted(packed):

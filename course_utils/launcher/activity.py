@@ -47,7 +47,7 @@ class Activity:
     def stopped(self) -> set[int]:
         """The ranks that a signal has stopped, as SIGSTOP does."""
         ranks = processes.rank_processes(self._run.dir)
-        return {i for i, rank in ranks.items() if rank.status() == psutil.STATUS_STOPPED}
+        return {i for i, rank in ranks.items() if _status(rank) == psutil.STATUS_STOPPED}
 
     def gone(self) -> set[int]:
         """The ranks that ended some time ago and left no record of how, as after `os._exit`."""
@@ -64,9 +64,15 @@ class Activity:
         total = 0
         for pattern in ("rank_*/*.log", "rank_*/*.jsonl"):
             for path in self._run.dir.glob(pattern):
-                with contextlib.suppress(FileNotFoundError):
+                with contextlib.suppress(OSError):
                     total += path.stat().st_size
         return total
+
+
+def _status(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.Error):
+        return process.status()
+    return psutil.STATUS_DEAD  # it has ended meanwhile
 
 
 def _tree(process: psutil.Process) -> list[psutil.Process]:

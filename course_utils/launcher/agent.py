@@ -6,8 +6,8 @@ torch. They are not forked from this one: a fork would copy a store's open conne
 that this process's threads hold, but not the threads that would release them.
 
 The notebook writes requests to this process's stdin, one JSON object per line, and reads replies
-from its stdout. The line `null` stops the current run. When stdin or this process's parent ends,
-the notebook is gone: then this process ends, and so does everything it started.
+from a pipe of their own. The line `null` stops the current run. When stdin or this process's parent
+ends, the notebook is gone: then this process ends, and so does everything it started.
 """
 
 import base64
@@ -20,6 +20,7 @@ import os
 import queue
 import shutil
 import signal
+import tempfile
 import threading
 import time
 import traceback
@@ -34,18 +35,21 @@ from course_utils.worker import guards
 
 BOOTSTRAP = str(Path(__file__).resolve().parent.parent / "worker" / "bootstrap.py")
 MONITOR_INTERVAL = "0.01"  # seconds; torchrun's default of 0.1 would double a short run
+SHORT_FOLDER = "/tmp"
+LONGEST_FOLDER = 60  # bytes; a socket's name has at most 104, and multiprocessing adds 35
 
 _ending = threading.Lock()  # whoever holds it ends this process
 
 
-def serve(warm: bool) -> None:
+def serve(warm: bool, answers: int) -> None:
     """Answer requests until stdin ends.
 
     Args:
         warm: also start the forkserver before the first request.
+        answers: the descriptor that replies are written to.
     """
-    replies = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what torchrun prints must not mix with the replies: it goes to the log
+    os.set_inheritable(answers, False)
+    replies = os.fdopen(answers, "w", buffering=1)
     requests: queue.Queue[dict[str, Any]] = queue.Queue()
     current: dict[str, Any] = {}
     stop = threading.Event()
@@ -76,6 +80,8 @@ def serve(warm: bool) -> None:
             outcome = torchrun.run(torchrun_arguments(request), stop)
         except BaseException:  # whatever happened, the notebook waits for a reply
             outcome = {"error": traceback.format_exc()}
+        if request["warm"] and (how := forkserver_ended()):
+            outcome["forkserver"] = how
         try:
             replies.write(json.dumps(outcome) + "\n")
         except BrokenPipeError:  # the notebook is gone
@@ -93,8 +99,17 @@ def serve(warm: bool) -> None:
 def start_forkserver() -> None:
     """Start the process that warm ranks are forked from, unless it runs; it imports torch."""
     multiprocessing.set_forkserver_preload(["course_utils.launcher.preload"])
+    use_a_short_path()
     os.environ["COURSE_AGENT"] = str(os.getpid())
     forkserver.ensure_running()
+
+
+def use_a_short_path() -> None:
+    """Keep the forkserver's socket in /tmp if TMPDIR is too long for the name of a socket."""
+    if len(tempfile.gettempdir()) > LONGEST_FOLDER and os.path.isdir(SHORT_FOLDER):
+        chosen, tempfile.tempdir = tempfile.tempdir, SHORT_FOLDER
+        multiprocessing.util.get_temp_dir()  # made once, and then kept
+        tempfile.tempdir = chosen
 
 
 @contextlib.contextmanager
@@ -136,6 +151,17 @@ def go_on_as(code: str, descriptors: list[int]) -> NoReturn:
     except BaseException:
         traceback.print_exc()
     os._exit(1)
+
+
+def forkserver_ended() -> str:
+    """How the forkserver ended, as `exit status 1`; '' while it lives."""
+    forks = forkserver._forkserver._forkserver_pid
+    with contextlib.suppress(ChildProcessError):
+        ended = forks and os.waitid(os.P_PID, forks, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if ended and ended.si_code == os.CLD_EXITED:
+            return f"exit status {ended.si_status}"
+        return signal.Signals(ended.si_status).name if ended else ""
+    return ""
 
 
 def wait_for_forkserver() -> None:

@@ -4,9 +4,10 @@ import atexit
 import contextlib
 import json
 import os
-import select
+import selectors
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from course_utils import paths
@@ -15,6 +16,10 @@ from course_utils.launcher.folder import session_folder
 
 START_TIMEOUT = 120  # seconds; a slow disk may take long to import torch
 PACKAGE = paths.ROOT / "course_utils"
+# Variables that a process reads when it starts, or when it imports torch.
+READ_AT_START = ("PYTHON", "TORCH_", "TZ", "OMP_", "MKL_", "LD_", "KMP_", "GOMP_", "OPENBLAS_")
+READ_AT_START += ("ATEN_", "ONEDNN_", "DNNL_", "DYLD_", "MALLOC_", "LC_", "LANG", "GLIBC_")
+SET_ANEW = ("OMP_NUM_THREADS", "TORCH_DISTRIBUTED_DEBUG", "PYTHONUNBUFFERED")  # in each rank
 
 
 class Agent:
@@ -27,20 +32,25 @@ class Agent:
     def __init__(self, warm: bool):
         self.made_from = what_it_read()
         self._log = open(session_folder() / "agent.log", "ab")  # noqa: SIM115
+        self._log_begins = self._log.seek(0, os.SEEK_END)
+        # Not its stdout: whatever Python runs at its start, as a sitecustomize, may print there.
+        self._replies, its_end = os.pipe()
         self._process = subprocess.Popen(
             # -P and -c: nothing of the notebook's folder or of __main__ reaches the ranks
             [
                 sys.executable,
                 "-P",
                 "-c",
-                f"from course_utils.launcher import agent; agent.serve({warm})",
+                f"from course_utils.launcher import agent; agent.serve({warm}, {its_end})",
             ],
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdout=self._log,
             stderr=self._log,
-            env=os.environ | {"PYTHONPATH": python_path()},
+            pass_fds=[its_end],
+            env=os.environ | {"PYTHONPATH": python_path(os.environ.get("PYTHONPATH"))},
             start_new_session=True,  # Ctrl-C is for this process only: it ends the ranks
         )
+        os.close(its_end)
         self._unread = b""
         self._ready = False
 
@@ -75,15 +85,32 @@ class Agent:
         An agent that died replies `{"error": ...}`.
         """
         while b"\n" not in self._unread:
-            if not select.select([self._process.stdout], [], [], seconds)[0]:
+            if not self._is_readable(seconds):
                 return None
-            received = os.read(self._process.stdout.fileno(), 65536)
+            received = os.read(self._replies, 65536)
             if not received:
-                died = f"its helper process died (exit code {self._process.wait()})"
-                return {"error": f"{died}; the next run starts a new one"}
+                code = self._process.wait()
+                died = f"its helper process died (exit code {code})"
+                said = self._last_words() if code >= 0 else ""  # a signal leaves it no time
+                return {"error": f"{died}{said}; the next run starts a new one"}
             self._unread += received
         line, self._unread = self._unread.split(b"\n", 1)
         return json.loads(line)
+
+    def _is_readable(self, seconds: float) -> bool:
+        """Whether a reply comes within `seconds`; `select.select` fails for descriptors > 1023."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._replies, selectors.EVENT_READ)
+            return bool(selector.select(seconds))
+
+    def _last_words(self) -> str:
+        """The last line that the process wrote, in parentheses; '' if it wrote none."""
+        with contextlib.suppress(OSError), open(self._log.name, "rb") as log:
+            log.seek(self._log_begins)
+            if lines := log.read().decode("utf-8", "replace").split("\n"):
+                said = [line.strip() for line in lines if line.strip()]
+                return f", and last said: {said[-1][:300]}" if said else ""
+        return ""
 
     def kill(self) -> None:
         """End the process at once; its ranks end with it."""
@@ -98,7 +125,7 @@ class Agent:
             self._process.wait(5)
         except subprocess.TimeoutExpired:
             self.kill()
-        self._process.stdout.close()
+        os.close(self._replies)
         self._log.close()
 
 
@@ -130,13 +157,31 @@ def close_kept_agent() -> None:
 atexit.register(close_kept_agent)
 
 
-def python_path() -> str:
-    """PYTHONPATH for an agent and its ranks: the notebook's, and this package's checkout."""
-    return os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(paths.ROOT)]))
+def python_path(given: str | None) -> str:
+    """PYTHONPATH for an agent or its ranks: the one that was given, and this package's checkout."""
+    return os.pathsep.join(filter(None, [given, str(paths.ROOT)]))
+
+
+def read_at_start(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that Python, torch or the loader reads only when it starts.
+
+    A forked rank has those of its agent. It sets the number of threads and the debug level anew.
+    """
+    return {
+        name: value
+        for name, value in environ.items()
+        if name.startswith(READ_AT_START) and name not in SET_ANEW
+    }
+
+
+def agent_environ() -> dict[str, str]:
+    """What an agent that is started now would read at its start."""
+    path = {"PYTHONPATH": python_path(os.environ.get("PYTHONPATH"))}
+    return read_at_start(os.environ | path)
 
 
 def what_it_read() -> tuple:
     """Identify what an agent reads only at its start: when this changes, a new agent is needed."""
     sources = [*PACKAGE.glob("worker/*.py"), *PACKAGE.glob("launcher/*.py"), PACKAGE / "meter.py"]
     times = tuple(path.lstat().st_mtime_ns for path in sources)
-    return os.getpid(), os.environ.get("PYTHONPATH"), times
+    return os.getpid(), agent_environ(), times

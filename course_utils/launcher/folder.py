@@ -47,7 +47,7 @@ class RunFolder:
     def __init__(self, name: str):
         started = time.strftime("%H%M%S")
         self.path = Path(tempfile.mkdtemp(prefix=f"{started}-{name}-", dir=session_folder()))
-        self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        self._remove = weakref.finalize(self, _remove_run, self.path, os.getpid())
 
     def keep(self) -> None:
         """Keep the folder of a failed run, and at most `KEPT_FAILURES` such folders."""
@@ -60,6 +60,12 @@ class RunFolder:
             shutil.rmtree(marker.parent, ignore_errors=True)
             with contextlib.suppress(OSError):  # it holds other runs
                 marker.parent.parent.rmdir()
+
+
+def _remove_run(folder: Path, owner: int) -> None:
+    """Remove a run's folder, unless a fork of its owner asks: the owner still has it."""
+    if owner == os.getpid():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove(session: Path, owner: int | None = None) -> None:

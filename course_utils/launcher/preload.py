@@ -32,6 +32,7 @@ MODULES = [
     "course_utils.worker",
     "course_utils.worker.bootstrap",
     "course_utils.worker.calls",
+    "course_utils.worker.ending",
     "course_utils.meter",
 ]
 

@@ -9,17 +9,16 @@ from pathlib import Path
 
 import psutil
 
-from course_utils.worker.guards import OVER
+from course_utils.worker.guards import OVER, start_of
 
 LONGEST_LOAD = 0.3  # seconds that a process may take to show the environment of a new program
-CLOCK = 2.0  # seconds that two readings of a start time may differ, if the clock is set in between
 
 
 def begun(run_dir: Path) -> dict[int, tuple[int, float]]:
-    """The pid and start time of each rank of this machine that has begun, by index."""
+    """The pid and start (`start_of`) of each rank of this machine that has begun, by index."""
     written = {}
     for path in run_dir.glob("rank_*/pid"):
-        with contextlib.suppress(ValueError):  # created, but not yet written
+        with contextlib.suppress(ValueError, OSError):  # not yet written, or removed meanwhile
             pid, _, started = path.read_text().split()
             written[int(path.parent.name.removeprefix("rank_"))] = int(pid), float(started)
     return written
@@ -29,16 +28,16 @@ def rank_processes(run_dir: Path) -> dict[int, psutil.Process]:
     """The living rank processes of this machine, by index."""
     living = {}
     for index, (pid, started) in begun(run_dir).items():
-        with contextlib.suppress(psutil.NoSuchProcess):
+        with contextlib.suppress(psutil.Error):  # it has ended
             process = psutil.Process(pid)
-            if _same(process, started) and process.status() != psutil.STATUS_ZOMBIE:
+            if start_of(pid) == started and process.status() != psutil.STATUS_ZOMBIE:
                 living[index] = process
     return living
 
 
 def kill_ranks(run_dir: Path) -> None:
     """Kill every rank and the processes it started; a rank that begins later ends itself."""
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError):  # the folder was removed
         (run_dir / OVER).touch()
     for pid, started in begun(run_dir).values():
         # Each rank leads a process group (worker/guards.py), which may outlive the rank. As long as
@@ -68,7 +67,7 @@ def _settled(process: psutil.Process, run_dir: Path, first: float) -> bool:
         environ = process.environ()
         if environ.get("COURSE_RUN_DIR") == str(run_dir):
             process.kill()
-        elif not environ and process.create_time() >= first:
+        elif not environ and start_of(process.pid) >= first:
             # While Linux loads a program, the process has memory, but no environment yet.
             return process.memory_info().vms == 0
     return True
@@ -81,14 +80,9 @@ def dump_stacks(run_dir: Path) -> None:
             process.send_signal(signal.SIGUSR1)
 
 
-def _same(process: psutil.Process, started: float) -> bool:
-    """Whether this process started at `started`; if not, it only got the pid of one that did."""
-    return abs(process.create_time() - started) < CLOCK
-
-
 def _is_another(pid: int, started: float) -> bool:
     """Whether the pid of a process that started at `started` is now another's."""
     try:
-        return not _same(psutil.Process(pid), started)
+        return start_of(pid) != started
     except psutil.NoSuchProcess:
         return False

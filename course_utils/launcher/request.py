@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from course_utils import paths
+from course_utils.launcher.hashing import order_of_a_set
 from course_utils.launcher.options import Options
 
 LOOPBACK_INTERFACE = "lo0" if sys.platform == "darwin" else "lo"
@@ -16,13 +17,26 @@ def request_for(
 ) -> dict[str, Any]:
     """What the agent needs to know for one run."""
     return {
-        "warm": options.warm,
+        "warm": options.warm and not needs_fresh_ranks(path, options),
         "nproc": options.nproc,
         "nnodes": options.nnodes,
         "rdzv_endpoint": options.rdzv_endpoint,
         "environ": environ(options),
         "script": script_orders(path, arguments, run_dir),
     }
+
+
+def needs_fresh_ranks(path: Path, options: Options) -> str:
+    """Why the ranks must be new Pythons, in a few words; '' if forked ones give the same."""
+    from course_utils.launcher.client import agent_environ, read_at_start
+
+    agents, ranks = agent_environ(), read_at_start(environ(options))
+    differing = sorted(name for name in agents | ranks if agents.get(name) != ranks.get(name))
+    if differing:
+        return f"{', '.join(differing)} only takes effect when Python starts"
+    if line := order_of_a_set(path):
+        return f"line {line} goes through a set, whose order differs from rank to rank"
+    return ""
 
 
 def script_orders(path: Path, arguments: list[str], run_dir: Path) -> dict[str, Any]:
@@ -40,13 +54,19 @@ def environ(options: Options) -> dict[str, str]:
     """The environment of the ranks: this process's, with what the course adds, and `env`."""
     from course_utils.launcher.client import python_path
 
-    threads = max(1, (os.cpu_count() or 1) // options.nproc)
+    threads = max(1, cores() // options.nproc)
     defaults = {
         "OMP_NUM_THREADS": str(threads),  # unset, torchrun prints a banner and takes 1
         "TORCH_DISTRIBUTED_DEBUG": "INFO",  # DDP's errors then name the parameters
     }
     if options.nnodes == 1:  # no look-up of the host name, and no port open to the network
         defaults |= dict.fromkeys(("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"), LOOPBACK_INTERFACE)
-    ours = {"PYTHONPATH": python_path(), "PYTHONUNBUFFERED": "1"}
     chosen = {name: str(value) for name, value in (options.env or {}).items()}
-    return {**defaults, **os.environ, **ours, **chosen}
+    found = {**defaults, **os.environ, "PYTHONUNBUFFERED": "1", **chosen}
+    return found | {"PYTHONPATH": python_path(found.get("PYTHONPATH"))}
+
+
+def cores() -> int:
+    """The cores that this process may use: a container or `taskset` may allow fewer than all."""
+    allowed = getattr(os, "sched_getaffinity", None)  # macOS has none
+    return len(allowed(0)) if allowed else os.cpu_count() or 1

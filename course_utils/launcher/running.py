@@ -4,6 +4,7 @@ import contextlib
 import shlex
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from course_utils.launcher import client, processes
 from course_utils.launcher.activity import Activity
 from course_utils.launcher.folder import RunFolder
 from course_utils.launcher.options import Options
-from course_utils.launcher.request import request_for
+from course_utils.launcher.request import needs_fresh_ranks, request_for
 from course_utils.runs import Rank, Run
 
 POLL = 0.02  # seconds between two looks at the ranks' logs
@@ -36,6 +37,29 @@ class Screen:
 
     def close(self, run: Run) -> None:
         """Show how the run ended."""
+
+
+class Guarded(Screen):
+    """Shows a run on another screen until that fails: no error of a display ends a healthy run."""
+
+    def __init__(self, screen: Screen):
+        self._screen = screen
+
+    def update(self) -> None:
+        """Show what has happened, or from the first error on nothing."""
+        try:
+            self._screen.update()
+        except Exception as error:
+            warnings.warn(f"the run goes on, but cannot be shown: {error!r}", stacklevel=2)
+            self._screen = Screen()
+
+    def fold(self) -> None:
+        """Take away what is shown only while the run lives."""
+        self._screen.fold()
+
+    def close(self, run: Run) -> None:
+        """Show how the run ended."""
+        self._screen.close(run)
 
 
 def launch_path(
@@ -61,12 +85,14 @@ def launch_path(
         ranks=[Rank(index, folder) for index in range(options.nproc)],
     )
     if path.exists():
+        if options.warm and (why := needs_fresh_ranks(path, options)):
+            run.note = f"the ranks are new Pythons, which takes some seconds: {why}"
         with _one_at_a_time:
             _execute(
                 run,
                 request_for(path, arguments, folder.path, options),
                 options,
-                screen_for(run, options),
+                Guarded(screen_for(run, options)),
             )
     else:
         run.verdict = _missing(path)

@@ -1,6 +1,7 @@
 """One call of torchrun in this process."""
 
 import logging
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterable
@@ -41,7 +42,7 @@ def run(arguments: list[str], stop: threading.Event) -> dict[str, Any]:
     try:
         if stop.is_set():
             signal.raise_signal(signal.SIGTERM)
-        torch.distributed.run.main(arguments)
+        torch.distributed.run.run(parsed(arguments))
     except ChildFailedError:
         pass  # the exit codes say it
     except SignalException as error:
@@ -49,6 +50,17 @@ def run(arguments: list[str], stop: threading.Event) -> dict[str, Any]:
     finally:
         signal.signal(signal.SIGTERM, between_runs)
     return {"exitcodes": exitcodes, "stopped": stopped}
+
+
+def parsed(arguments: list[str]) -> Any:
+    """Torchrun's options, from its command line alone: it would take more from PET_* variables."""
+    pet = {name: value for name, value in os.environ.items() if name.startswith("PET_")}
+    for name in pet:
+        del os.environ[name]
+    try:
+        return torch.distributed.run.parse_args(arguments)
+    finally:
+        os.environ.update(pet)  # the ranks get them, as from any torchrun
 
 
 # Torchrun reports the rank whose end it noticed first, but not always the others. The functions

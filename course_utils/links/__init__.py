@@ -42,6 +42,12 @@ def limit(card: str, mbit: float | str) -> str:
     return f"tc qdisc add dev {card} root tbf rate {mbit}mbit burst {burst(mbit)} latency 100ms"
 
 
+def later(card: str, mbit: float | str, delay: float) -> str:
+    """The shell command that lets a card send as `limit` says, `delay` seconds later."""
+    late = f"tc qdisc add dev {card} root handle 1: netem limit 10000 delay {1e3 * delay}ms"
+    return f"{late} && {limit(card, mbit).replace(' root ', ' parent 1:1 ')}"
+
+
 def burst(mbit: float | str) -> int:
     """The bytes that an idle link lets through at once: four packets, more on fast links.
 
@@ -64,19 +70,30 @@ def meeting(hosts: int, nproc: int, restarts: int = 0) -> list[str]:
     return [*words.split(), f"{address(0)}:29500", *again]
 
 
-def why_not() -> str:
-    """Why no hosts can be made on this machine, in one sentence; '' if they can."""
+def why_not(delay: bool = False) -> str:
+    """Why no hosts can be made on this machine, in one sentence; '' if they can.
+
+    Args:
+        delay: hosts whose links have a delay, for which the kernel needs netem.
+    """
     if sys.platform != "linux":
         return "network namespaces need Linux"
     missing = [name for name in ("unshare", "nsenter", "ip", "tc") if not shutil.which(name)]
     if missing:
         return f"{' and '.join(missing)} not found: install iproute2 and util-linux"
-    commands = [*namespaces(), "sh", "-c", f"{BRIDGE} && {link('port', 100)}"]
-    trial = subprocess.run(commands, capture_output=True, text=True)
-    if trial.returncode == 0:
-        return ""
+    said = _refusal(f"{BRIDGE} && {link('port', 100)}")
+    if said:
+        return f"this machine does not allow network namespaces ({said})"
+    said = _refusal(f"{BRIDGE} && {later('bridge', 100, 0.01)}") if delay else ""
+    return f"this machine's kernel cannot delay packets with netem ({said})" if said else ""
+
+
+def _refusal(commands: str) -> str:
+    """The last line of what shell commands say if they fail in a namespace; '' if they do not."""
+    words = [*namespaces(), "sh", "-c", commands]
+    trial = subprocess.run(words, capture_output=True, text=True)
     said = trial.stderr.strip().splitlines() or ["no reason given"]
-    return f"this machine does not allow network namespaces ({said[-1]})"
+    return said[-1] if trial.returncode else ""
 
 
 def bandwidth(mbit: float) -> float:
@@ -96,6 +113,7 @@ def run(
     hosts: int = 4,
     nproc: int = 1,
     mbit: float = 100,
+    delay: float = 0.0,
     timeout: float = 120,
     told: Callable[[dict[str, Any]], object] = lambda report: None,
     restarts: int = 0,
@@ -110,6 +128,8 @@ def run(
         hosts: number of hosts.
         nproc: number of ranks on each of them.
         mbit: the rate of each link in each direction, in Mbit/s.
+        delay: seconds that what a host sends is on its way, beside the time that the rate costs:
+            a message and its answer take twice as long. Needs the kernel's netem.
         timeout: seconds after which the run is stopped.
         told: called with each report of rank 0 as soon as it comes.
         restarts: torchrun's --max-restarts.
@@ -120,13 +140,14 @@ def run(
         LaunchError: a rank failed, or the run took longer than `timeout`.
     """
     path = script if isinstance(script, Path) else script_path(script)
-    check(hosts, nproc, mbit)
+    check(hosts, nproc, mbit, delay)
     folder = RunFolder(f"links-{path.stem}")
     words = ["torchrun", *meeting(hosts, nproc, restarts), f"workers/{path.name}", *arguments]
     command = " ".join(map(str, words))
     done = Run("links", command, folder, [Rank(rank, folder) for rank in range(hosts * nproc)])
     log = folder.path / "hosts.log"
-    orders = list(map(str, [path, folder.path, hosts, nproc, mbit, restarts, patience, *arguments]))
+    numbers = [hosts, nproc, mbit, delay, restarts, patience]
+    orders = list(map(str, [path, folder.path, *numbers, *arguments]))
     start = time.monotonic()
     with log.open("w") as output, building(orders, output) as process:
         if not ended(process, timeout, done.ranks[0], told):
@@ -140,14 +161,16 @@ def run(
     return done
 
 
-def check(hosts: int, nproc: int, mbit: float) -> None:
+def check(hosts: int, nproc: int, mbit: float, delay: float = 0.0) -> None:
     """Refuse numbers that are out of range, and a machine that permits no namespaces."""
     if not (isinstance(hosts, int) and 1 <= hosts <= MAX_HOSTS):
         raise InputError(f"the number of hosts must be from 1 to {MAX_HOSTS}, not {hosts!r}")
     if not mbit > 0:
         raise InputError(f"a link's rate must be above 0 Mbit/s, not {mbit!r}")
+    if not 0 <= delay <= 10:
+        raise InputError(f"a link's delay must be from 0 to 10 seconds, not {delay!r}")
     Options(nproc=nproc)  # checks it
-    if reason := why_not():
+    if reason := why_not(delay > 0):
         raise InputError(f"cannot make hosts here: {reason}")
 
 
@@ -179,7 +202,7 @@ def environ() -> dict[str, str]:
     """This process's environment, without torchrun's variables in case it is a rank itself."""
     of_a_rank = ("TORCHELASTIC_", "COURSE_RUN_DIR")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(of_a_rank)}
-    return kept | {"PYTHONPATH": python_path()}
+    return kept | {"PYTHONPATH": python_path(kept.get("PYTHONPATH"))}
 
 
 def ended(

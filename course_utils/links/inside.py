@@ -17,7 +17,7 @@ from pathlib import Path
 
 from course_utils.launcher.agent import BOOTSTRAP
 from course_utils.launcher.request import script_orders
-from course_utils.links import BRIDGE, address, limit, link, meeting
+from course_utils.links import BRIDGE, address, later, limit, link, meeting
 from course_utils.worker import guards
 
 CLONE_NEWNET = 0x40000000  # include/uapi/linux/sched.h
@@ -29,6 +29,7 @@ def main(
     hosts: str,
     nproc: str,
     mbit: str,
+    delay: str,
     restarts: str,
     patience: str,
     *arguments: str,
@@ -45,7 +46,7 @@ def main(
         pid = os.fork()
         if pid == 0:
             try:
-                join_network(index, mbit)
+                join_network(index, mbit, float(delay))
                 words = meeting(int(hosts), int(nproc), int(restarts))
                 ranks = range(index * int(nproc), (index + 1) * int(nproc))
                 host(index, ranks, words, Path(script), Path(folder), list(arguments))
@@ -78,7 +79,7 @@ def end_with_caller() -> None:
     os._exit(1)
 
 
-def join_network(index: int, mbit: str) -> None:
+def join_network(index: int, mbit: str, delay: float) -> None:
     """Leave the network of the process this one was forked from, but for a link to its bridge."""
     guards.die_with_parent(1)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -87,10 +88,10 @@ def join_network(index: int, mbit: str) -> None:
     joined = link(f"port{index}", mbit, f"netns {os.getpid()}")
     shell(f"nsenter --net=/proc/1/ns/net sh -c '{joined}'")  # the bridge's end is made over there
     shell(f"ip address add {address(index)}/24 dev card && ip link set card up")
-    shell(f"ip link set lo up && {limit('card', mbit)}")
+    shell(f"ip link set lo up && {later('card', mbit, delay) if delay else limit('card', mbit)}")
     # A send returns when its bytes lie in this buffer. In a large one, the messages that a rank
     # sends one after another would share the link, and all of them would arrive late.
-    room = max(65_536, int(0.004 / 8 * 1e6 * float(mbit)))
+    room = max(65_536, int((0.004 + 2 * delay) / 8 * 1e6 * float(mbit)))
     with contextlib.suppress(OSError):  # some containers forbid it
         Path("/proc/sys/net/ipv4/tcp_wmem").write_text(f"4096 16384 {room}")
 

@@ -1,6 +1,6 @@
 """Whose answer runs: the student's once it has passed its check, otherwise ours.
 
-A cell whose magic says `--ours 04.1` holds our answer to exercise 04.1. Once the student's answer
+A cell whose magic says `--ours 04.2` holds our answer to exercise 04.2. Once the student's answer
 has passed its check, that cell writes the student's text in place of ours.
 """
 

@@ -72,7 +72,7 @@ def cells() -> Iterator[Cell]:
 
 
 def ours(number: str) -> str | None:
-    """Our answer to an exercise, if a cell of a notebook holds it: `--ours 04.1`, `%%ours 04.1`."""
+    """Our answer to an exercise, if a cell of a notebook holds it: `--ours 04.2`, `%%ours 04.2`."""
     return next((file_text(cell.body) for cell in _all_cells() if cell.ours == number), None)
 
 

@@ -84,7 +84,7 @@ def ours(line: str, cell: str) -> None:
 
 
 def solution(line: str) -> None:
-    """`%solution 04.1`: show the course's own solution of an exercise, folded."""
+    """`%solution 04.2`: show the course's own solution of an exercise, folded."""
     from IPython.display import display
 
     from course_utils.exercises.checking import find

@@ -8,7 +8,8 @@ from course_utils import palette
 from course_utils.show import style
 
 # The all-reduces have the same colours in every picture.
-COLOURS = {name: n for n, name in enumerate(("naive", "tree", "halving_doubling", "ring"))}
+WAYS = ("naive", "tree", "recursive_doubling", "halving_doubling", "ring")
+COLOURS = {name: number for number, name in enumerate(WAYS)}
 RATIOS = [2.0**power for power in range(-3, 4)]
 Curve = Sequence[float] | tuple[Sequence[float], Sequence[float]]
 Points = tuple[Sequence[float], Sequence[float], Sequence[float]]

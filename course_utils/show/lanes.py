@@ -27,7 +27,7 @@ def timeline(run: Run, *, title: str) -> None:
     axes = _milliseconds(0.7 + 0.7 * max(1, len(ranks)), title, names)
     for mark in marks:
         start, length = 1e3 * mark["start"], 1e3 * (mark["end"] - mark["start"])
-        colour = palette.colour(names.index(mark["name"]))
+        colour = _activity(mark["name"], names)
         axes.broken_barh([(start, length)], (mark["rank"] - 0.35, 0.7), facecolors=colour)
     style.rank_ticks(axes, ranks)
     axes.set_xlim(left=0)
@@ -58,7 +58,7 @@ def overlap(run: Run, *, title: str) -> None:
             axes.broken_barh(
                 [(1e3 * (start - origin), 1e3 * (end - start))],
                 (row + 0.08, 0.26) if message else (row - 0.34, 0.38),
-                facecolors=palette.colour(names.index(what)),
+                facecolors=_activity(what, names),
                 edgecolors="white",
                 linewidth=0.4,
                 alpha=0.75 if message else 1,  # messages overlap
@@ -69,16 +69,21 @@ def overlap(run: Run, *, title: str) -> None:
     plt.show()
 
 
+def _activity(name: str, names: list[str]) -> str:
+    """The colour of an activity, or of its place among `names` if it is none of the usual."""
+    return palette.ACTIVITY.get(name) or palette.colour(names.index(name))
+
+
 def _seconds(step: list[Block]) -> float:
     """From the start of the first block to the end of the last one."""
     return max(end for _, _, end in step) - min(start for _, start, _ in step)
 
 
 def _milliseconds(height: float, title: str, names: list[str]) -> Axes:
-    """Axes over time; between title and picture stands which colour of the palette means what."""
+    """Axes over time; between title and picture stands which colour means what."""
     axes = style.axes(height, "", "time in milliseconds")
     axes.set_title(title, loc="left", pad=26)
-    handles = [plt.Rectangle((0, 0), 1, 1, color=palette.colour(i)) for i in range(len(names))]
+    handles = [plt.Rectangle((0, 0), 1, 1, color=_activity(name, names)) for name in names]
     axes.legend(handles, names, ncols=6, frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
     return axes
 

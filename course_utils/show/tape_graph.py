@@ -22,7 +22,7 @@ def tape(entries: Sequence[Any], *, title: str, forward: int | None = None) -> N
     A dashed arrow marks a value of the forward pass that the backward pass uses.
 
     Args:
-        entries: the tape of tape.py; an entry has `inputs` and `outputs` (names) and `propagate`.
+        entries: the tape of tape.py; an entry has `inputs` and `outputs` (names) and `op`.
         forward: how many entries the tape had before `grad`; None for all.
 
     Raises:
@@ -41,7 +41,7 @@ def tape(entries: Sequence[Any], *, title: str, forward: int | None = None) -> N
     xs, ys = zip(*places.values(), strict=True)
     axes = style.axes(0.6 + 0.75 * (max(ys) - min(ys) + 1), title)
     axes.set_xlim(min(xs) - 0.7, max(xs) + 0.7)
-    axes.set_ylim(min(ys) - 0.6, max(ys) + 0.6)
+    axes.set_ylim(min(ys) - 0.6, max(ys) + 0.8)
     axes.axis("off")
     formulas = {entry.outputs[0]: formula(entry) for entry in entries}
     for name, (x, y) in places.items():
@@ -56,7 +56,10 @@ def tape(entries: Sequence[Any], *, title: str, forward: int | None = None) -> N
             _arrow(axes, places[name], places[entry.outputs[0]], kept)
     colours = {"leaf": LEAF, "forward": FORWARD}
     colours |= {"backward": BACKWARD, "value used by backward": KEPT} if back else {}
-    handles = [plt.Line2D([], [], color=colour, lw=2) for colour in colours.values()]
+    handles = [
+        plt.Line2D([], [], color=colour, lw=2, ls="--" if colour == KEPT else "-")
+        for colour in colours.values()
+    ]
     place = {"loc": "lower left", "bbox_to_anchor": (0, -0.12)}
     axes.legend(handles, colours, ncols=4, frameon=False, **place)
     plt.show()
@@ -81,11 +84,10 @@ def layout(entries: Sequence[Any], apart: set[str] = frozenset()) -> Places:
 
 
 def formula(entry: Any) -> str:
-    """What an entry computed, from the name of the function that recorded it: `a + b`."""
-    operation = entry.propagate.__qualname__.partition(".")[0].removeprefix("operator_")
-    if operation in SYMBOLS and len(entry.inputs) == 2:
-        return f" {SYMBOLS[operation]} ".join(entry.inputs)
-    return f"{operation}({', '.join(entry.inputs)})"
+    """What an entry computed: `a + b`."""
+    if entry.op in SYMBOLS and len(entry.inputs) == 2:
+        return f" {SYMBOLS[entry.op]} ".join(entry.inputs)
+    return f"{entry.op}({', '.join(entry.inputs)})"
 
 
 def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], kept: bool) -> None:
@@ -95,4 +97,9 @@ def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], kep
     line = {"arrowstyle": "->", "color": KEPT if kept else "#555555", "lw": 1.1}
     if kept:  # bent, so that boxes in between do not hide it
         line |= {"linestyle": "--", "connectionstyle": "arc3,rad=-0.35"}
+        if abs(end[0] - start[0]) < COLUMN / 2:  # straight below: past the right side of the boxes
+            tail, head = (start[0] + WIDE / 2, start[1]), (end[0] + WIDE / 2, end[1])
+    elif abs(end[0] - start[0]) > 1.5 * COLUMN:  # it passes over a column: above its boxes
+        tail, head = (start[0], start[1] + HIGH / 2), (end[0], end[1] + HIGH / 2)
+        line |= {"connectionstyle": f"arc3,rad={-0.15 * way}"}
     axes.annotate("", xy=head, xytext=tail, arrowprops=line, zorder=1)

@@ -10,17 +10,29 @@ import contextlib
 import json
 import os
 import sys
-import time
 from collections.abc import Iterator
+from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
 from course_utils.worker import gloo
 from course_utils.worker.folding import worst, worst_of_ranks
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import torch
 
 __all__ = ["device", "doing", "init", "mark", "report", "worst", "worst_of_ranks"]
+
+
+_owner = os.getpid()  # the rank; what it forks has another pid
+_events: str | None = None  # the rank's log, under `launch`
+
+
+def write_events_to(path: "Path") -> None:
+    """This process is a rank of `launch`: its events go to that file, whatever it changes."""
+    global _owner, _events
+    _owner, _events = os.getpid(), str(path)
 
 
 def rank() -> int:
@@ -101,6 +113,8 @@ def _refuse_another_number(ranks: int | tuple[int, ...] | None, at_least: int) -
 @atexit.register  # on import: a script that starts its group itself needs it too
 def _end_process_group() -> None:
     """Destroy the process group, and let gloo's threads finish."""
+    if os.getpid() != _owner:
+        return  # a child that the rank forked: the group's threads are not in it
     dist = sys.modules.get("torch.distributed")
     if dist and dist.is_available() and dist.is_initialized():
         dist.destroy_process_group()
@@ -119,11 +133,11 @@ def report(**values: Any) -> None:
 @contextlib.contextmanager
 def mark(name: str) -> Iterator[None]:
     """Record when this rank enters and leaves the block, for `run.timeline()`."""
-    start = time.monotonic_ns()  # one clock for all processes of a machine
+    start = monotonic_ns()  # one clock for all processes of a machine
     try:
         yield
     finally:
-        _emit("mark", {"name": name, "start": start, "end": time.monotonic_ns()})
+        _emit("mark", {"name": name, "start": start, "end": monotonic_ns()})
 
 
 @contextlib.contextmanager
@@ -152,11 +166,20 @@ def _plain(value: Any) -> Any:
 
 def _emit(kind: str, data: dict[str, Any]) -> None:
     """Append one event to this rank's log, or print it if no notebook listens."""
-    folder = os.environ.get("COURSE_RUN_DIR")
-    if folder is None:
+    path = _events or _events_of_the_parent()
+    if path is None:
         text = "  ".join(f"{name}={value}" for name, value in data.items())
         print(f"{kind} rank {rank()}: {text}", flush=True)
         return
-    line = json.dumps({"kind": kind, "at": time.monotonic_ns(), "data": data})
-    with open(os.path.join(folder, f"rank_{os.environ['LOCAL_RANK']}", "events.jsonl"), "a") as log:
-        log.write(line + "\n")
+    line = json.dumps({"kind": kind, "at": monotonic_ns(), "data": data}) + "\n"
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(log, line.encode())
+    finally:
+        os.close(log)
+
+
+def _events_of_the_parent() -> str | None:
+    """The log of the rank that started this process as a new program; None without `launch`."""
+    folder = os.environ.get("COURSE_RUN_DIR")
+    return folder and os.path.join(folder, f"rank_{os.environ['LOCAL_RANK']}", "events.jsonl")

@@ -6,25 +6,27 @@ Torchrun calls it with one argument, the rank's orders: base64 of a JSON object 
 
 import atexit
 import base64
-import functools
+import contextlib
+import ctypes
 import json
 import multiprocessing
 import os
 import sys
+import tempfile
 import threading
-import time
 import traceback
 import types
 from pathlib import Path
 from typing import Any
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-LAST_WORDS = 0.2  # seconds
+from course_utils.worker import ending
+
 FIXED_SEED = 67280421310721  # the seed of a torch that does not draw one
 
 
 def main(orders: dict[str, Any]) -> None:
     """Run the script of `orders` as a fresh Python would, and record how it ended."""
+    rank, forked = os.getpid(), orders["environ"] is not None
     folder = Path(orders["run_dir"]) / f"rank_{os.environ['LOCAL_RANK']}"
     from course_utils.worker import guards
 
@@ -32,14 +34,27 @@ def main(orders: dict[str, Any]) -> None:
     guards.lead_process_group()
     guards.die_with_parent(orders["parent"])
     folder.mkdir(mode=0o700, exist_ok=True)
+    guards.dump_stack_on_request(folder)  # whoever reads the pid may ask for the stack at once
     guards.write_down_pid(folder)
     guards.redirect_output(folder)
-    guards.dump_stack_on_request(folder)
+    ending.begin(folder, rank)
+    status = ending.recorded(lambda: run_script(orders, folder))
+    if forked:
+        finish_as_an_interpreter_does()
+    if os.getpid() != rank and forked:  # the script forked, and this is its child: not torchrun's
+        os._exit(status)
+    if status != 0:
+        sys.exit(status)
+
+
+def run_script(orders: dict[str, Any], folder: Path) -> None:
+    """Set up what the script of `orders` may expect, and execute it as `__main__`."""
+    from course_utils.worker import guards
+
     with guards.modules_stay():
         from course_utils.worker import calls, gloo  # the first imports torch
 
-    forked = orders["environ"] is not None
-    if forked:
+    if orders["environ"] is not None:
         forget_the_forkserver(orders["environ"])
     os.environ["COURSE_RUN_DIR"] = orders["run_dir"]
     os.chdir(orders["cwd"])
@@ -51,11 +66,15 @@ def main(orders: dict[str, Any]) -> None:
     sys.dont_write_bytecode = True
     calls.watch(folder / "calls.txt", orders["import_from"])
     gloo.make_way()  # also for a script that starts its group itself
-    status = run_script(orders["script"], orders["arguments"])
-    if forked:
-        finish_as_an_interpreter_does()
-    if status != 0:
-        sys.exit(status)
+    script = orders["script"]
+    sys.argv = [script, *orders["arguments"]]
+    # The script gets its own `__main__`: what it pickles must not refer to this file's names.
+    main_module = types.ModuleType("__main__")
+    main_module.__dict__.update(__file__=script, __cached__=None)
+    sys.modules["__main__"] = main_module
+    with open(script, "rb") as source:
+        code = compile(source.read(), script, "exec")
+    exec(code, main_module.__dict__)
 
 
 def forget_the_forkserver(environ: dict[str, str]) -> None:
@@ -70,8 +89,11 @@ def forget_the_forkserver(environ: dict[str, str]) -> None:
     os.environ.clear()
     os.environ.update(own)
     multiprocessing.set_start_method(None, force=True)  # back to Python's own default
-    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    threads = os.environ["OMP_NUM_THREADS"].split(",")[0].strip()  # OpenMP takes a list, too
+    if threads.isdecimal() and int(threads):  # anything else OpenMP ignores
+        torch.set_num_threads(int(threads))
     dist.set_debug_level_from_env()
+    tempfile.tempdir = None  # TMPDIR is read again
     # A fork copies the forkserver's random state: every rank of every run would draw the same.
     if torch.initial_seed() != FIXED_SEED:
         torch.default_generator.seed()
@@ -90,93 +112,13 @@ def torchrun_environ() -> dict[str, str]:
     }
 
 
-def run_script(script: str, arguments: list[str]) -> int:
-    """Execute `script` as `__main__`; return its exit status and record how it ended."""
-    from course_utils.worker import _emit
-
-    sys.argv = [script, *arguments]
-    # The script gets its own `__main__`: what it pickles must not refer to this file's names.
-    main_module = types.ModuleType("__main__")
-    main_module.__dict__.update(__file__=script, __cached__=None)
-    sys.modules["__main__"] = main_module
-    thread_errors: list[BaseException] = []
-    threading.excepthook = functools.partial(note_thread_error, thread_errors)
-    try:
-        with open(script, "rb") as source:
-            code = compile(source.read(), script, "exec")
-        exec(code, main_module.__dict__)
-        if thread_errors:  # the script went on, but its thread did not do its work
-            raise thread_errors[0]
-    except SystemExit as stop:
-        status = exit_status(stop)
-        _emit("end", {"how": "exited", "status": status, "said": description(stop)})
-        return status
-    except BaseException as error:
-        _emit("end", {"how": "raised", **description(error)})
-        print(formatted(error), file=sys.stderr)
-        # As soon as one rank is gone, torchrun ends the others. First let them record their own
-        # failures, and don't let them fail just because this rank is gone.
-        time.sleep(LAST_WORDS)
-        return 1
-    _emit("end", {"how": "finished"})
-    return 0
-
-
-def note_thread_error(errors: list[BaseException], raised: Any) -> None:
-    """Record an exception that ended a thread; Python would only print it."""
-    from course_utils.worker import _emit
-
-    if raised.exc_type is not SystemExit:
-        errors.append(raised.exc_value)
-        _emit("thread", description(raised.exc_value))
-        print(f"in thread {raised.thread.name}: {formatted(raised.exc_value)}", file=sys.stderr)
-
-
-def exit_status(stop: SystemExit) -> int:
-    """The process's exit status for `sys.exit(...)`, by Python's own rules."""
-    if stop.code is None or isinstance(stop.code, int):
-        return stop.code or 0
-    print(stop.code, file=sys.stderr)
-    return 1
-
-
-def formatted(error: BaseException) -> str:
-    """The traceback as Python prints it, without the frames of this package."""
-    whole = traceback.TracebackException.from_exception(error)
-    part: traceback.TracebackException | None = whole
-    while part:  # and the exceptions that led to this one
-        part.stack = traceback.StackSummary.from_list(not_ours(part.stack))
-        part = part.__cause__ or part.__context__
-    return "".join(whole.format())
-
-
-def not_ours(stack: list[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
-    """The frames that are not this package's."""
-    return [frame for frame in stack if os.path.dirname(frame.filename) != HERE]
-
-
-def description(error: BaseException) -> dict[str, Any]:
-    """`error` as the verdict needs it: type, message, frames, and what lies behind it."""
-    frames = [
-        {"file": frame.filename, "line": frame.lineno, "function": frame.name}
-        for frame in not_ours(traceback.extract_tb(error.__traceback__))
-    ]
-    if isinstance(error, SyntaxError) and error.filename:
-        frames.append({"file": error.filename, "line": error.lineno, "function": "<module>"})
-    message = "\n".join([str(error), *getattr(error, "__notes__", [])])  # as Python prints it
-    name, behind = type(error).__name__, []
-    while error := error.__cause__ or error.__context__:  # a lost connection under another name
-        behind.append(str(error))
-    return {"type": name, "message": message, "frames": frames, "behind": behind}
-
-
 def finish_as_an_interpreter_does() -> None:
     """Wait for threads, run exit handlers, and close the connections to the other ranks.
 
     A process of multiprocessing skips the exit handlers, and torchrun keeps it until all ranks end.
     With its connections open, the others could not see that it has ended, and would wait for it.
     """
-    import torch.distributed as dist
+    from course_utils import worker
 
     try:
         threading._shutdown()  # lets executors end their threads, then waits for all others
@@ -184,9 +126,12 @@ def finish_as_an_interpreter_does() -> None:
         traceback.print_exc()
     threading._threading_atexits.clear()  # multiprocessing calls `_shutdown` once more
     atexit._run_exitfuncs()
-    if dist.is_initialized():
-        dist.destroy_process_group()
-    sys.stdout.flush()
+    worker._end_process_group()  # once more, if the script took that handler away
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # the script may have closed it, or set it to None
+            stream.flush()
+    # multiprocessing ends with `os._exit`, which drops what a C library still holds back.
+    ctypes.CDLL(None).fflush(None)
 
 
 if __name__ == "__main__":

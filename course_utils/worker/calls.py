@@ -6,13 +6,17 @@ only some microseconds more.
 """
 
 import functools
+import importlib.abc
+import importlib.util
 import inspect
 import mmap
+import os
 import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import torch
@@ -40,6 +44,22 @@ COLLECTIVES = {
     "scatter_object_list": "",
     "init_process_group": "",
 }
+FUNCTIONAL_MODULE = "torch.distributed._functional_collectives"
+# The same of the functional collectives, which the module of that name has.
+FUNCTIONAL = {
+    "all_reduce": "self",
+    "broadcast": "self",
+    "all_gather_tensor": "self",
+    "all_gather_tensor_autograd": "self",
+    "reduce_scatter_tensor": "self",
+    "reduce_scatter_tensor_autograd": "self",
+    "all_to_all_single": "",
+    "all_to_all_single_autograd": "",
+}
+# What else all ranks must agree on: the rank that a collective starts from or ends at, and how it
+# adds up.
+AGREED = ("src", "dst", "op", "reduceOp")
+MEETING = ("MASTER_ADDR", "MASTER_PORT")  # where init_process_group looks for the other ranks
 # Each function's parameter for the rank that it sends to or receives from.
 MESSAGES = {"send": "dst", "recv": "src", "isend": "dst", "irecv": "src"}
 
@@ -60,14 +80,14 @@ class CallLog:
         self._written = 0
         self._counts: Counter[tuple] = Counter()  # by group; messages also by peer and side
 
-    def enter(self, name: str, group: str, tensor: Any, peer: Any) -> int:
+    def enter(self, name: str, group: str, tensor: Any, peer: Any, agreed: str) -> int:
         """Note a call that begins; return its slot."""
         way = (group,) if peer is None else (group, peer, name.endswith("send"))
         self._counts[way] += name != "init_process_group"
         number = self._counts[way]
         shape = f"{list(tensor.shape)} {tensor.dtype}" if torch.is_tensor(tensor) else ""
         file, line = self._place()
-        fields = (".", self._written, name, number, group, shape, peer, line, file)
+        fields = (".", self._written, name, number, group, shape, peer, agreed, line, file)
         slot = self._written % SLOTS
         self._write(slot, "\t".join(map(str, fields)))
         self._written += 1
@@ -104,42 +124,157 @@ def comment(text: str) -> None:
 
 def watch(path: Path, students: list[str]) -> None:
     """Log every later call of torch.distributed's functions in this process."""
-    log, inside = CallLog(path, students), threading.local()
+    log, inside, started = CallLog(path, students), threading.local(), _meeting()
     _logs.append(log)
     for name in (*COLLECTIVES, *MESSAGES):
-        noted = _noted(getattr(dist, name), name, log, inside)
+        noted = _noted(getattr(dist, name), name, log, inside, started)
         # Under both names: torch's own code, such as P2POp, compares the two.
         setattr(dist, name, noted)
         setattr(distributed_c10d, name, noted)
+    functional = sys.modules.get(FUNCTIONAL_MODULE)
+    if functional:
+        _watch_functional(functional, log, inside, started)
+    else:  # a cold rank imports it only if it needs it
+        sys.meta_path.insert(0, _OnImport(lambda m: _watch_functional(m, log, inside, started)))
+    dist.Work.wait = _noting_errors(dist.Work.wait)
 
 
-def _noted(function: Callable, name: str, log: CallLog, inside: threading.local) -> Callable:
+def _watch_functional(module: Any, *noting: Any) -> None:
+    for name in FUNCTIONAL:
+        if function := getattr(module, name, None):
+            setattr(module, name, _noted(function, name, *noting))
+
+
+class _OnImport(importlib.abc.MetaPathFinder):
+    """Calls `then` with the module of the functional collectives once that is imported."""
+
+    def __init__(self, then: Callable[[Any], None]):
+        self._then = then
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Let the other finders find it, and then its loader load it."""
+        if name != FUNCTIONAL_MODULE:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec and spec.loader:
+            load = spec.loader.exec_module
+
+            def loading(module: Any) -> None:
+                load(module)
+                self._then(module)
+
+            spec.loader.exec_module = loading
+        return spec
+
+
+def _noting_errors(wait: Callable) -> Callable:
+    """Wrap the `wait` of a call's work: what that raises was raised by the call."""
+
+    @functools.wraps(wait)
+    def waiting(*arguments: Any, **named: Any) -> Any:
+        began = monotonic()
+        try:
+            return wait(*arguments, **named)
+        except RuntimeError as error:
+            error._course_call = {"name": "wait", "seconds": monotonic() - began}
+            raise
+
+    return waiting
+
+
+def _meeting() -> tuple[str | None, ...]:
+    return tuple(map(os.environ.get, MEETING))
+
+
+def _noted(
+    function: Callable, name: str, log: CallLog, inside: threading.local, started: tuple
+) -> Callable:
     """Wrap `function` to log its calls, except those that another logged function makes.
 
     Calls for a group without this rank are not logged either: for them torch only warns.
     """
-    parameters = list(inspect.signature(function).parameters)
-    tensor_name, side = COLLECTIVES.get(name, "tensor"), MESSAGES.get(name)
+    signature = inspect.signature(function).parameters
+    parameters, side = list(signature), MESSAGES.get(name)
+    functional = function.__module__ == FUNCTIONAL_MODULE
+    tensor_name = (FUNCTIONAL if functional else COLLECTIVES).get(name, "tensor")
+    defaults = {n: signature[n].default for n in AGREED if n in signature and not side}
+    rank = os.getpid()
+    defaults = {n: None if d is inspect.Parameter.empty else d for n, d in defaults.items()}
 
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
         given = dict(zip(parameters, arguments, strict=False)) | named  # bind() takes 5 us
         group = given.get("group")
+        if torch.compiler.is_compiling() or os.getpid() != rank:  # a child of the rank is no rank
+            return function(*arguments, **named)
         if getattr(inside, "call", False) or group is dist.GroupMember.NON_GROUP_MEMBER:
             return function(*arguments, **named)
         peer = _peer(given, side, group) if side else None
-        group_name = "" if group is dist.group.WORLD else getattr(group, "group_name", "")
-        slot = log.enter(name, group_name, given.get(tensor_name), peer)
-        inside.call, state = True, b"!"
+        agreed = _agreed(defaults, given) if name != "init_process_group" else _elsewhere(started)
+        slot = log.enter(name, _group_name(group), given.get(tensor_name), peer, agreed)
+        inside.call, state, began = True, b"!", monotonic()
         try:
             result = function(*arguments, **named)
             state = b"="
+        except RuntimeError as error:  # other types refuse an argument: no other rank's doing
+            error._course_call = {"name": name, "seconds": monotonic() - began}
+            raise
         finally:
             inside.call = False
             log.leave(slot, state)
         return result
 
     return call
+
+
+def _agreed(defaults: dict[str, Any], given: dict[str, Any]) -> str:
+    """What of a call all ranks must agree on, beside its tensor, as `src=0, op=sum`."""
+    said = []
+    for end in ("src", "dst"):
+        if end in defaults:  # however the call names that rank; torch's own default is rank 0
+            said.append(f"{end}={_end(given, end)}")
+    for name in ("op", "reduceOp"):
+        if name in defaults:
+            said.append(f"op={_word(given.get(name, defaults[name]))}")
+    return ", ".join(said)
+
+
+def _end(given: dict[str, Any], end: str) -> Any:
+    """The global rank that a collective starts from (`src`) or ends at (`dst`)."""
+    group, inner = given.get("group"), given.get(f"group_{end}")
+    if given.get(end) is None and inner is not None and dist.is_initialized():
+        return dist.get_global_rank(group or dist.group.WORLD, inner)
+    return given.get(end) or 0
+
+
+def _word(value: Any) -> str:
+    """A rank, or the name of an operation, in one word."""
+    named = getattr(value, "name", None) or str(getattr(value, "op", value))
+    return named.rpartition(".")[2].lower()
+
+
+def _elsewhere(started: tuple) -> str:
+    """Where a rank looks for the others, if that is not where torchrun sent it."""
+    now = _meeting()
+    return "" if now == started else ":".join(map(str, now))
+
+
+def _group_name(group: Any) -> str:
+    """The name of a group; '' for the default one."""
+    if group is None or group is dist.group.WORLD:
+        return ""
+    if isinstance(group, str):  # as functional collectives may be given it
+        world = dist.group.WORLD
+        return "" if world is not None and group == world.group_name else group
+    if hasattr(group, "get_group") and getattr(group, "ndim", 0) == 1:  # a mesh
+        return _group_name(group.get_group())
+    if isinstance(group, tuple) and len(group) == 2 and hasattr(group[0], "get_group"):
+        return _group_name(group[0].get_group(group[1]))
+    if isinstance(group, list):
+        world = dist.get_world_size() if dist.is_initialized() else -1
+        return "" if group == list(range(world)) else str(group)
+    return getattr(group, "group_name", "")
 
 
 def _peer(given: dict[str, Any], side: str, group: Any) -> Any:

@@ -40,15 +40,30 @@ def modules_stay() -> Iterator[None]:
             finalizer.atexit = False
 
 
+def start_of(pid: int) -> float:
+    """When a process started, on a clock that nobody can set: on Linux in ticks since boot.
+
+    Raises:
+        psutil.NoSuchProcess: there is no such process.
+    """
+    if sys.platform != "linux":
+        return psutil.Process(pid).create_time()
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        raise psutil.NoSuchProcess(pid) from None
+    return float(stat.rpartition(b")")[2].split()[19])  # the name before it may hold anything
+
+
 def write_down_pid(folder: Path) -> None:
     """Make this rank known to the notebook's side; end it if the run is already over.
 
     The notebook's side writes `OVER`, then looks for ranks; this rank writes its pid, then looks
     for `OVER`. So one sees the other, even if torchrun has lost a rank that it began to start.
     """
-    # With its start time: once this rank has ended, another process may get its pid.
-    started = psutil.Process().create_time()
-    (folder / "pid").write_text(f"{os.getpid()} {os.environ['RANK']} {started}")
+    # With its start: once this rank has ended, another process may get its pid.
+    me = os.getpid()
+    (folder / "pid").write_text(f"{me} {os.environ['RANK']} {start_of(me)}")
     if (folder.parent / OVER).exists():
         os._exit(1)
 

@@ -1,4 +1,4 @@
-"""Plausible wrong answers to exercises 03.1 and 03.2, and the hint that each must get.
+"""Plausible wrong answers to exercises 03.2 and 03.1, and the hint that each must get.
 
 For each exercise a list of (what is wrong, the answer's source, a part of the message);
 in `RIGHT` of (what is other than in the solution, the answer's source).
@@ -49,7 +49,7 @@ def _hook(
 
 
 RIGHT = {
-    "03.2": [
+    "03.1": [
         (
             "a rank alone sends nothing",
             _hook(
@@ -62,7 +62,7 @@ RIGHT = {
 }
 
 MUTANTS = {
-    "03.1": [
+    "03.2": [
         (
             "the caller's list is emptied",
             _buckets(result="sizes.clear() or buckets"),
@@ -95,7 +95,7 @@ MUTANTS = {
         ("room is one less", _buckets(close="not buckets or sizes[place] >= room"), "exactly full"),
         ("flat", _buckets(result="sum(buckets, [])"), "a list of lists"),
     ],
-    "03.2": [
+    "03.1": [
         (
             "every rank's gradient in one message",
             _hook(

@@ -1,4 +1,4 @@
-"""Plausible wrong answers to exercise 04.3 of notebook 04, and what each must be told.
+"""Plausible wrong answers to exercise 04.4 of notebook 04, and what each must be told.
 
 For each exercise a list of (what is wrong, the answer's source, a part of the message).
 """
@@ -18,7 +18,7 @@ NAIVE = "2 * n * (alpha + size / bandwidth), n * size"
 RING = "2 * n * (alpha + size / ranks / bandwidth), 2 * n * size / ranks"
 
 RIGHT = {
-    "04.3": [
+    "04.4": [
         ("a list", _predict(f"[{NAIVE}]", f"[{RING}]")),
         (
             "whole bytes in each message",
@@ -31,7 +31,7 @@ RIGHT = {
 }
 
 MUTANTS = {
-    "04.3": [
+    "04.4": [
         (
             "one direction",
             _predict("n * (alpha + size / bandwidth), n * size", RING),

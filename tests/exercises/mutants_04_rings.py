@@ -1,4 +1,4 @@
-"""Plausible wrong answers to exercises 04.1, 04.2 and 04.4, and what each must be told.
+"""Plausible wrong answers to exercises 04.2, 04.3 and 04.1, and what each must be told.
 
 For each exercise a list of (what is wrong, the answer's source, a part of the message).
 """
@@ -72,14 +72,14 @@ def _gather(
 
 
 RIGHT = {
-    "04.1": [
+    "04.2": [
         (
             "the exchange that the stub imports",
             "from neighbours import exchange\n"
             + _scatter(send="exchange(chunks[{going} % world], theirs, group)"),
         )
     ],
-    "04.4": [
+    "04.1": [
         (
             "odd ranks receive first, through a buffer",
             _source(
@@ -103,7 +103,7 @@ RIGHT = {
 }
 
 MUTANTS = {
-    "04.1": [
+    "04.2": [
         ("does not add", _scatter(take="mine.copy_(theirs)"), "Rank 0's values are missing"),
         ("always adds", _scatter(take="mine += theirs"), "Is it `combine`"),
         (
@@ -183,7 +183,7 @@ MUTANTS = {
             "each rank has one receiver",
         ),
     ],
-    "04.2": [
+    "04.3": [
         ("one step short", _gather(steps="world - 2"), "nothing had come yet"),
         ("begins with its own chunk", _gather("world - 1", "rank - step", "left - step"), "A -1"),
         ("passes on the same", _gather(going="right", coming="rank - step"), "With 2 ranks"),
@@ -211,7 +211,7 @@ MUTANTS = {
             "nothing had come yet",
         ),
     ],
-    "04.4": [
+    "04.1": [
         (
             "not mended",
             _source(_EXCHANGE, "dist.send(going, right)", "dist.recv(coming, left)"),

@@ -51,6 +51,10 @@ def _plan(
     return _PLAN.format(ranks=ranks, whole=whole, fits=fits, time=time, best=best)
 
 
+def _mended() -> str:
+    return repaired("share", "zero", "replica")
+
+
 MUTANTS = {
     "07.3": [
         *((f"{left} left", repaired(*mend), said) for left, mend, said in BUGS_LEFT),
@@ -66,18 +70,41 @@ MUTANTS = {
         ),
         (
             "not divided",
-            repaired("share", "zero", "replica").replace("flatten()) / m", "flatten())"),
+            repaired("share", "zero", "replica").replace("(len(part) / len(mine))", "1"),
             "2.00 times as long",
         ),
         (
             "a message for each micro-batch",
-            repaired("share", "zero", "replica").replace("if number == m - 1", "if True"),
+            repaired("share", "zero", "replica").replace("if number == len(parts) - 1", "if True"),
             "once per step",
         ),
         (
             "losses forgotten",
             repaired("share", "zero", "replica").replace("append(mean)", "append(0.0)"),
-            "expected the losses",
+            "over all its micro-batches",
+        ),
+        (
+            "two steps only",
+            _mended().replace("range(steps)", "range(2)"),
+            "windows through the model",
+        ),
+        (
+            "divided by m, where chunk makes fewer parts",
+            _mended().replace("(len(part) / len(mine))", "(1 / m)"),
+            "How much weight",
+        ),
+        (
+            "never the last part, where chunk makes fewer",
+            _mended().replace("len(parts) - 1", "m - 1"),
+            "When does DDP send?",
+        ),
+        ("a tuple", _mended().replace("return losses", "return tuple(losses)"), "expected list"),
+        (
+            "nan on rank 1",
+            _mended().replace(
+                "append(mean)", "append(mean * (float('nan') if dist.get_rank() else 1))"
+            ),
+            "returned",
         ),
     ],
     "07.4": [

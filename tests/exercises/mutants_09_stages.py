@@ -38,6 +38,7 @@ class SplitLinear(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         x, weight = ctx.saved_tensors
+        {detach}
         bias = ctx.bias
         rows, inputs = {rows}
 
@@ -53,6 +54,7 @@ def add(parameter, gradient):
         parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
 """
 _PARTS = {
+    "detach": "x = x.detach()",
     "rows": "gradient.reshape(-1, len(weight)), x.reshape(-1, x.shape[-1])",
     "weight": "add(weight, rows.T @ inputs)",
     "bias": "bias is None or add(bias, rows.sum(0))",

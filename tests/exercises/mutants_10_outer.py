@@ -1,4 +1,4 @@
-"""Plausible wrong answers to exercises 10.3 and 10.4, and the hint that each must get.
+"""Plausible wrong answers to exercises 10.4 and 10.3, and the hint that each must get.
 
 For each exercise a list of (what is wrong, the answer's source, a part of the message);
 in `RIGHT` of (what is other than in the solution, the answer's source).
@@ -52,7 +52,7 @@ def buckets(sizes, cap):
 """
 
 RIGHT = {
-    "10.3": [
+    "10.4": [
         (
             "repaired where it was wrong",
             """
@@ -71,7 +71,7 @@ def buckets(sizes, cap):
 """,
         ),
     ],
-    "10.4": [
+    "10.3": [
         (
             "the mean of after first",
             _outer(
@@ -82,7 +82,7 @@ def buckets(sizes, cap):
 }
 
 MUTANTS = {
-    "10.3": [
+    "10.4": [
         ("as published", _PUBLISHED, "Does `offset` count"),
         (
             "leaves out what is too large",
@@ -103,7 +103,7 @@ MUTANTS = {
         ("an empty one at the end", _plan(back="[*found, []]"), "An empty bucket"),
         ("numbers, not lists", _plan(back="len(found)"), "a list of lists"),
     ],
-    "10.4": [
+    "10.3": [
         (
             "the wrong sign",
             _outer(

@@ -71,10 +71,10 @@ def test_a_right_answer_passes_after_its_notebook_was_saved_with_it(number, monk
 
 def test_our_version_is_refused_after_its_notebook_was_saved_with_it(monkeypatch):
     answer = "from ring_allreduce import ring_reduce_scatter as reduce_scatter\n"
-    saved = cells.sources() | {find("04.1").file: answer}
+    saved = cells.sources() | {find("04.2").file: answer}
     monkeypatch.setattr(cells, "sources", lambda: saved)
     assert "imports ring_allreduce: that is the course's own" in str(
-        result("04.1", *answer_with("04.1", answer))
+        result("04.2", *answer_with("04.2", answer))
     )
 
 
@@ -105,13 +105,13 @@ def test_there_are_enough_mistakes(number):
     assert len(MUTANTS[number]) >= 5
 
 
-@pytest.mark.parametrize("number", ["00.1", "02.2", "03.1", "04.1", "06.1"])
+@pytest.mark.parametrize("number", ["00.1", "02.2", "03.2", "04.2", "06.1"])
 def test_an_answer_that_does_not_run_is_not_yet_right_with_its_line(number):
     answer_with(number, "import torch\nraise ValueError('typo')\n")
     assert f"workers/{find(number).file}, line 2" in str(result(number))
 
 
-@pytest.mark.parametrize("number", ["00.1", "02.2", "03.1", "04.1", "06.1"])
+@pytest.mark.parametrize("number", ["00.1", "02.2", "03.2", "04.2", "06.1"])
 def test_an_answer_that_ends_the_script_is_not_yet_right(number):
     answer_with(number, find(number).solution + "\nexit()\n")
     found = result(number)

@@ -25,11 +25,11 @@ RANK = "def global_rank(node_rank, local_rank, ranks_on_node):\n    "
 def test_an_endless_loop_of_a_function_ends(monkeypatch):
     monkeypatch.setattr("course_utils.exercises.calls.DEADLINE", 0.5)
     loop = "while True:\n        try: pass\n        except Exception: pass"
-    assert "did not return within 0.5 s" in said("03.1", BUCKETS + loop)
+    assert "did not return within 0.5 s" in said("03.2", BUCKETS + loop)
 
 
 def test_what_a_function_printed_is_shown():
-    assert "printed: here [" in said("03.1", BUCKETS + "print('here', sizes)\n    return []")
+    assert "printed: here [" in said("03.2", BUCKETS + "print('here', sizes)\n    return []")
 
 
 def test_what_a_rank_printed_is_shown():
@@ -37,7 +37,7 @@ def test_what_a_rank_printed_is_shown():
 
 
 def test_an_exception_in_a_function_points_to_its_line():
-    found = said("03.1", BUCKETS + "total = 0\n    return totall")
+    found = said("03.2", BUCKETS + "total = 0\n    return totall")
     assert "NameError: name 'totall' is not defined" in found
     assert "line 3" in found
 
@@ -52,19 +52,19 @@ def test_nothing_points_to_a_run_that_the_student_did_not_launch():
 
 def test_ours_imported_is_refused():
     source = "from ring_allreduce import ring_reduce_scatter\n"
-    assert "ring_allreduce: that is the course's own" in said("04.1", source)
+    assert "ring_allreduce: that is the course's own" in said("04.2", source)
 
 
 def test_the_solution_imported_is_refused():
     source = "from course_utils.exercises.solutions.exercise_00_1 import global_rank\n"
     assert "that is the course's own" in said("00.1", source)
     source = "import importlib\nm = importlib.import_module('ring_allreduce')\n"
-    assert "that is the course's own" in said("04.1", source)
+    assert "that is the course's own" in said("04.2", source)
 
 
 def test_what_the_check_cannot_see_is_refused():
     for line in ("exec(open(hidden).read())", "__import__('ring' + '_allreduce')"):
-        assert "line 1 runs code that the check cannot see" in said("04.1", line + "\n")
+        assert "line 1 runs code that the check cannot see" in said("04.2", line + "\n")
     assert "f calls eval" in said("02.3", "def f(x):\n    return eval('x')")
 
 

@@ -4,10 +4,10 @@ import os
 import subprocess
 import sys
 
-import psutil
 import pytest
 
 from course_utils.launcher import processes
+from course_utils.worker.guards import start_of
 from tests.launch.fault import START
 from tests.waiting import wait_for
 
@@ -48,7 +48,7 @@ def test_a_process_that_has_got_the_pid_of_a_rank_is_left_alone(tmp_path):
     other = subprocess.Popen(command, start_new_session=True)  # it leads a group, as a rank does
     (tmp_path / "rank_0").mkdir()
     written = tmp_path / "rank_0" / "pid"
-    started = psutil.Process(other.pid).create_time()
+    started = start_of(other.pid)
     try:
         written.write_text(f"{other.pid} 0 {started - 60}")  # a rank that ended a minute ago
         assert not processes.rank_processes(tmp_path)

@@ -12,11 +12,12 @@ from course_utils import LaunchError, paths
 from course_utils.display import view
 from tests.launch.fault import START, Fault
 from tests.launch.faults import FAULTS
+from tests.launch.rough import FINE, ROUGH
 
 # The first of each kind, if no other kind will do.
 FIRSTS = {fault.kinds: fault for fault in reversed(FAULTS) if len(fault.kinds) == 1}.values()
-WARM = [pytest.param(fault, 4, True, id=f"{fault.name}, warm") for fault in FAULTS]
-COLD = [pytest.param(fault, 2, False, id=f"{fault.name}, cold") for fault in FIRSTS]
+WARM = [pytest.param(fault, 4, True, id=f"{fault.name}, warm") for fault in [*FAULTS, *ROUGH]]
+COLD = [pytest.param(fault, 2, False, id=f"{fault.name}, cold") for fault in [*FIRSTS, *ROUGH]]
 
 
 @pytest.mark.parametrize(("fault", "nproc", "warm"), WARM + COLD)
@@ -44,6 +45,14 @@ def test_the_verdict_and_the_next_launch(worker, launch, fault: Fault, nproc, wa
         begun = [f"rank {n} begins" in run.ranks[n].stdout for n in range(nproc)]
         assert begun[fault.rank]
     assert launch(worker("fine.py", START)).ok
+
+
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+@pytest.mark.parametrize("body", FINE.values(), ids=FINE)
+def test_a_rough_script_that_does_nothing_wrong(worker, launch, body, warm):
+    run = launch(worker("rough.py", START + body), warm=warm, check=False, stall=5)
+    assert run.ok, run.verdict
+    assert [rank.exitcode for rank in run.ranks] == [0, 0]
 
 
 @pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])

@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import subprocess
 import sys
 
@@ -10,6 +9,7 @@ import pytest
 
 from course_utils import paths
 from course_utils.errors import InputError
+from course_utils.worker.ports import free_port
 
 MEET = """
 import os, torch, torch.distributed as dist
@@ -21,12 +21,6 @@ print("rank", dist.get_rank(), "on node", os.environ["GROUP_RANK"])
 report(total=total.item(), world=dist.get_world_size())
 dist.destroy_process_group()
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def test_two_launches_of_two_ranks_are_one_world_of_four(worker):

@@ -16,12 +16,14 @@ import pytest
 from course_utils import paths
 from course_utils.display import view
 from course_utils.launcher import agent, processes
+from course_utils.worker.guards import start_of
 from tests.waiting import wait_for
 
 # Each rank ignores SIGTERM and has children of its own, one in another session: the worst there is.
 STUBBORN = """
 import os, signal, subprocess, sys, time
 from course_utils.worker import init
+from course_utils.worker.guards import start_of
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 init()
 for apart in (False, True):
@@ -172,7 +174,7 @@ def test_a_stray_is_killed_even_if_its_program_is_still_being_loaded(tmp_path, m
     environ = {"COURSE_RUN_DIR": str(tmp_path)}
     stray = subprocess.Popen(["sleep", "1000"], env=os.environ | environ)
     (tmp_path / "rank_0").mkdir()
-    (tmp_path / "rank_0" / "pid").write_text(f"1 0 {psutil.Process(stray.pid).create_time()}")
+    (tmp_path / "rank_0" / "pid").write_text(f"1 0 {start_of(stray.pid)}")
     shown = {stray.pid: [environ, {}]}  # what Linux shows, last to first
     monkeypatch.setattr(psutil.Process, "environ", lambda self: shown.get(self.pid, [{}]).pop())
     processes.kill_strays(tmp_path)

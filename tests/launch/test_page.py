@@ -179,17 +179,17 @@ def test_without_a_page_the_whole_verdict_is_the_error(page, worker):
 
 
 def test_progress_over_the_exercises_is_a_table(page):
-    source = 'check("04.3", lambda *_: None); check.progress()'
+    source = 'check("04.4", lambda *_: None); check.progress()'
     saved = page.run(source, cell=None)
     assert {message["msg_type"] for message in saved} == {"stream"}
-    assert "04.3  predict time and bytes  ✗ not yet" in text(saved)
+    assert "04.4  predict time and bytes  ✗ not yet" in text(saved)
     assert text(saved).splitlines()[-1] == "0 of 4 passed"
     card, table = page.run(source)
     assert 'class="course-card" data-kind="not yet"' in html(card)
-    assert "<td>04.3</td><td>predict time and bytes</td><td>✗ not yet</td>" in html(table)
+    assert "<td>04.4</td><td>predict time and bytes</td><td>✗ not yet</td>" in html(table)
 
 
 def test_what_is_to_do_is_said_in_plain_text_everywhere(page):
-    source = 'def answer(*_):\n    raise NotImplementedError\ncheck("04.3", answer)'
+    source = 'def answer(*_):\n    raise NotImplementedError\ncheck("04.4", answer)'
     watched, saved = page.run(source), page.run(source, cell=None)
-    assert text(watched) == text(saved) == "04.3 predict time and bytes: to do\n"
+    assert text(watched) == text(saved) == "04.4 predict time and bytes: to do\n"

@@ -1,22 +1,22 @@
 """The Trainer of notebook 08, with its packages and without."""
 
-from importlib.util import find_spec
-
 import pytest
 
-missing = [name for name in ("accelerate", "deepspeed", "transformers") if not find_spec(name)]
-WITHOUT = """
+from tests.needs import needs
+
+PACKAGES = ("accelerate", "deepspeed", "transformers")
+WITHOUT = f"""
 import importlib.util
 import runpy
 
 find_spec = importlib.util.find_spec
-importlib.util.find_spec = lambda name: None if name == "transformers" else find_spec(name)
+importlib.util.find_spec = lambda name: None if name in {PACKAGES} else find_spec(name)
 import train_with_trainer
 runpy.run_module("train_with_trainer", run_name="__main__")
 """
 
 
-@pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
+@needs(modules=PACKAGES)
 @pytest.mark.timeout(300)
 def test_three_ranks_have_our_losses_with_ddp_and_with_zero_2(launch):
     arguments = ("--deepspeed", "--steps", 5)
@@ -32,6 +32,6 @@ def test_three_ranks_have_our_losses_with_ddp_and_with_zero_2(launch):
 def test_without_its_packages_one_sentence_says_how_to_install_them(launch, worker):
     run = launch(worker("without_transformers.py", WITHOUT), nproc=2)
     (said,) = run.ranks[0].stdout.splitlines()
-    assert said.startswith("not installed: transformers. In the course's folder: ")
+    assert said.startswith("not installed: accelerate, transformers. In the course's folder: ")
     assert "pip install" in said
     assert not run.ranks[1].stdout

@@ -14,7 +14,7 @@ def course(small_course):
     cells = [
         "%%worker two.py\nfirst = 1",
         "%%worker --append two.py\nsecond = 2",
-        "%%worker --ours 04.1 answer.py\nours = 1",
+        "%%worker --ours 04.2 answer.py\nours = 1",
     ]
     book = {"cells": [{"cell_type": "code", "metadata": {}, "source": text} for text in cells]}
     folder = small_course.root / "notebooks"
@@ -64,13 +64,13 @@ def test_a_file_that_has_only_the_first_of_its_cells_is_not_changed(course):
 @pytest.mark.parametrize("text", ["ours = 1\n", "mine = 1\n"])
 def test_an_answer_is_kept_once_though_a_cell_writes_it_into_another_file(course, text):
     workers = course.home / "workers"
-    (workers / "exercise_04_1.py").write_text("mine = 1\n")
-    passed = {"04.1": hashlib.sha256(b"mine = 1\n").hexdigest()}
+    (workers / "exercise_04_2.py").write_text("mine = 1\n")
+    passed = {"04.2": hashlib.sha256(b"mine = 1\n").hexdigest()}
     (workers / ".passed.json").write_text(json.dumps(passed))
     (workers / "answer.py").write_text(text)  # from before the answer had passed, or since
     course("clean")
     (kept,) = course.home.iterdir()
-    assert [path.name for path in kept.iterdir()] == ["exercise_04_1.py"]
+    assert [path.name for path in kept.iterdir()] == ["exercise_04_2.py"]
 
 
 def test_caches_are_no_work_of_the_student(course):

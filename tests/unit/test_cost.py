@@ -27,6 +27,11 @@ def test_halving_doubling_has_the_messages_of_the_tree_and_the_bytes_of_the_ring
     assert halving[1:] == cost.terms("ring", ranks)[1:]
 
 
+def test_recursive_doubling_sends_the_whole_in_half_of_the_tree_s_messages():
+    assert cost.terms("recursive_doubling", 8) == (3, 3, 3)
+    assert cost.terms("recursive_doubling", 6) == (2 + 2, 2 + 2, 2 + 1)  # two ranks are beyond 4
+
+
 def test_halving_doubling_folds_where_ranks_are_no_power_of_two():
     assert cost.terms("halving_doubling", 6) == (2 * 2 + 2, 2 * 3 / 4 + 2, 3 / 4 + 1)
 

@@ -8,11 +8,12 @@ import sys
 import psutil
 import pytest
 
-from course_utils import links
+from course_utils import links, paths
 from course_utils.errors import InputError, LaunchError
+from tests.needs import needs
 from tests.waiting import wait_for
 
-permitted = pytest.mark.skipif(bool(links.why_not()), reason=links.why_not() or "permitted")
+permitted = needs(programs=("ip", "tc"), why_not=links.why_not())
 SUM = """
 import os
 import torch
@@ -32,7 +33,7 @@ report(started=True)
 time.sleep(600)
 """
 CALLER = """
-from course_utils import links
+from course_utils import links, paths
 links.run("linked_endless.py", hosts=2, told=lambda report: print("started", flush=True))
 """
 
@@ -64,6 +65,35 @@ def test_the_hosts_of_a_run_add_up_and_are_gone_afterwards(worker):
     assert run.command == f"torchrun {meeting} workers/linked_sum.py"
     assert not inside()
     assert cards() == before
+
+
+PING = """
+import time
+import torch
+import torch.distributed as dist
+from course_utils.worker import init, report
+init(ranks=2)
+ball, taken = torch.zeros(1), []
+for _ in range(8):
+    start = time.perf_counter()
+    if dist.get_rank() == 0:
+        dist.send(ball, 1)
+        dist.recv(ball, 1)
+    else:
+        dist.recv(ball, 0)
+        dist.send(ball, 0)
+    taken.append(time.perf_counter() - start)
+report(seconds=min(taken))
+"""
+
+
+@needs(programs=("ip", "tc"), why_not=links.why_not(delay=True))
+@pytest.mark.timeout(120)
+def test_a_message_and_its_answer_take_twice_the_delay(worker):
+    script = worker("linked_ping.py", PING)
+    took = [links.run(script, hosts=2, delay=delay).series("seconds")[0] for delay in (0, 0.1)]
+    # gloo asks for a message before it is sent, so each of the two may cross the link twice.
+    assert 0.19 < took[1] - took[0] < 0.6
 
 
 @permitted
@@ -118,11 +148,18 @@ def test_what_passes_for_free_is_short():
         ({"hosts": 2.5}, "the number of hosts must be from 1 to 16, not 2.5"),
         ({"nproc": 0}, "the number of ranks must be a whole number from 1 to 64, not 0"),
         ({"mbit": 0}, "a link's rate must be above 0 Mbit/s, not 0"),
+        ({"delay": -1}, "a link's delay must be from 0 to 10 seconds, not -1"),
     ],
 )
 def test_numbers_that_cannot_be(options, said):
     with pytest.raises(InputError, match=said):
         links.run("nothing.py", **options)
+
+
+@needs(programs=("ip", "tc"), why_not="" if links.why_not(delay=True) else "it has netem")
+def test_a_kernel_without_netem_says_so_in_one_sentence():
+    with pytest.raises(InputError, match="cannot delay packets with netem"):
+        links.run("nothing.py", delay=0.01)
 
 
 def test_a_machine_that_permits_no_hosts_says_why(monkeypatch):
@@ -141,3 +178,8 @@ def test_notebook_04_shows_what_was_saved_where_no_hosts_can_be_made(launch):
     assert "8 hosts: 1 MB through rank 0  1." in run.ranks[0].stdout
     assert [row["ranks"] for row in run.reports if "way" in row] == [2] * 4 + [4] * 4 + [8] * 4
     assert sum("exchange" in row for row in run.reports) == 5
+
+
+def test_hosts_find_this_package_beside_what_the_path_had(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/somewhere")
+    assert links.environ()["PYTHONPATH"] == f"/somewhere{os.pathsep}{paths.ROOT}"

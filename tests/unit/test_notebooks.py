@@ -108,7 +108,8 @@ def test_saved_notebooks_are_clean():
             assert cell["metadata"].get("jupyter") in (None, {"source_hidden": True}), cell["id"]
             assert not ours or reading.is_folded(cell), f"{cell['id']} shows our answer"
             assert "raise NotImplementedError" not in cell["source"] or not reading.is_folded(cell)
-            assert len(cell["source"]) <= 60 or cell["cell_type"] == "markdown", cell["id"]
+            most = 100 if reading.is_folded(cell) else 60
+            assert len(cell["source"]) <= most or cell["cell_type"] == "markdown", cell["id"]
 
 
 def test_most_outputs_are_compared():
@@ -119,7 +120,7 @@ def test_most_outputs_are_compared():
 
 
 # The second edition's notebooks: each leaves this set when it is rewritten for the third.
-SECOND = {f"{number:02d}" for number in range(11)}
+SECOND = {f"{number:02d}" for number in range(11)} - {"00", "01", "02", "03", "04"}
 # What a student can finish in one sitting, before the part headed "Going further".
 MOST_CELLS, MOST_MINUTES, MOST_VISIBLE_LINES, FEWEST_PICTURES = 75, 115, 40, 3
 MOST_WORDS, MOST_LINES = 3800, 900  # of the second edition
@@ -149,7 +150,8 @@ def test_a_notebook_takes_one_sitting(path):
     core = core_of(path)
     code = [cell for cell in core if cell["cell_type"] == "code"]
     assert len(core) <= MOST_CELLS
-    for three in zip(code, code[1:], code[2:], strict=False):
+    seen = visible(core)
+    for three in zip(seen, seen[1:], seen[2:], strict=False):
         assert not all(map(only_writes, three)), three[0]["id"]
     if path not in THIRD:
         words = sum(len(c["source"].split()) for c in core if c["cell_type"] == "markdown")

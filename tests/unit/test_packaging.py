@@ -1,5 +1,4 @@
 import importlib.metadata
-import os
 import re
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import yaml
 from packaging.specifiers import SpecifierSet
 
 from course_utils.notebook import cells
+from tests.needs import needs
 
 ROOT = Path(__file__).resolve().parents[2]
 CONDA_NAMES = {
@@ -63,8 +63,8 @@ def test_deepspeed_is_pinned_within_its_bounds_and_changes_nothing_else():
     assert not extra.keys() & pinned().keys()
 
 
-@pytest.mark.skipif(os.environ.get("CI") != "true", reason="DeepSpeed is optional but in CI")
-def test_in_ci_the_cells_of_notebook_05_find_deepspeed():
+@needs(modules=("deepspeed",))
+def test_the_cells_of_notebook_05_find_what_deepspeed_needs():
     for name in pinned("requirements-deepspeed.txt"):
         importlib.metadata.version(name)
 

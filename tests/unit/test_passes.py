@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -24,19 +25,38 @@ SHOWN = [  # what a cell prints, and what is saved
 ]
 
 
+@pytest.fixture
+def called(monkeypatch):
+    """What is run and installed, in order; `answers` are the passes' exit statuses."""
+    called = SimpleNamespace(calls=[], answers=iter([0] * 9))
+
+    def pytest_of_a_pass(*arguments):
+        called.calls.append(arguments)
+        return next(called.answers)
+
+    monkeypatch.setattr(passes, "pytest", pytest_of_a_pass)
+    monkeypatch.setattr(passes.ci, "main", lambda: called.calls.append("install"))
+    monkeypatch.delenv("CI", raising=False)
+    return called
+
+
 @pytest.mark.parametrize(
     ("statuses", "status"), [([0, 0, 0], 0), ([0, 1, 0], 1), ([2, 1, 0], 2), ([0, 0, 5], 5)]
 )
-def test_every_pass_runs_once_and_the_first_failure_is_the_status(monkeypatch, statuses, status):
-    called, answers = [], iter(statuses)
-
-    def pytest_of_a_pass(*arguments):
-        called.append(arguments)
-        return next(answers)
-
-    monkeypatch.setattr(passes, "pytest", pytest_of_a_pass)
+def test_every_pass_runs_once_and_the_first_failure_is_the_status(called, statuses, status):
+    called.answers = iter(statuses)
     assert passes.main() == status
-    assert called == passes.PASSES
+    assert called.calls == [passes.SIDE, *passes.PASSES]
+
+
+def test_in_ci_what_needs_no_extras_runs_before_they_are_installed(called, monkeypatch):
+    monkeypatch.setenv("CI", "true")
+    assert passes.main() == 0
+    bare, install, extra, *others = called.calls
+    assert bare == (*passes.SIDE, "-m", "not extra")
+    assert install == "install"
+    assert extra == (*passes.SIDE, "-m", "extra")
+    assert others == passes.PASSES
 
 
 @pytest.mark.timeout(120)

@@ -13,7 +13,7 @@ from course_utils.show.tape_graph import layout
 class Entry(NamedTuple):
     inputs: list
     outputs: list
-    propagate: object = None
+    op: str = ""
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,8 @@ from course_utils.exercises.findings import described, judging, observe, random_
 from course_utils.exercises.values import close
 from course_utils.worker import init
 
-FILES = {"exchange": "exercise_04_4", "reduce_scatter": "exercise_04_1"}
-FILES["all_gather"] = "exercise_04_2"
+FILES = {"exchange": "exercise_04_1", "reduce_scatter": "exercise_04_2"}
+FILES["all_gather"] = "exercise_04_3"
 NOT_YET = -1.0
 EVEN = 60_000  # values; every number of ranks up to 6 divides it
 

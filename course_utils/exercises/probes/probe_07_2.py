@@ -47,13 +47,13 @@ for times, dtype in ((1, torch.float32), (1, torch.float64), (50_000, torch.floa
     got = found["answer"]
     otherwise = "Write down, rank by rank, the sum of the losses and their number. Divide which?"
     expected = math.exp(sum(sums) / sum(lengths))
-    if isinstance(got, float) and math.isnan(got):
-        otherwise = "What is the mean of an empty share? And its sum?"
-    elif isinstance(got, float) and math.isclose(got, expected, rel_tol=1e-4):
+    if isinstance(got, float) and math.isclose(got, expected, rel_tol=1e-4):
         otherwise = "Nearly right: the last digits are gone. In which dtype do you add?"
     here = where(f"{', '.join(f'{n:,}' for n in lengths)} tokens")
     with judging():
-        known = mistakes(sums, lengths, rank)
+        known = list(mistakes(sums, lengths, rank))
+        if 0 in counts:
+            known.append(("What is the mean of an empty share? And its sum?", math.nan))
         judge(here, found, expected, known, otherwise, kinds=("float",), tolerance=1e-12)
     with judging():
         if len(counts) > 1 and not found["calls"]:

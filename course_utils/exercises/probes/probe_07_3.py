@@ -7,8 +7,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformer import Transformer
 
-from course_utils.exercises.compare import Wrong, plain
-from course_utils.exercises.findings import judging, where
+from course_utils.exercises.compare import NAN, Wrong, count, expect, has_nan, plain
+from course_utils.exercises.findings import described, judging, where
 from course_utils.exercises.values import close
 from course_utils.meter import meter
 from course_utils.worker import device, init
@@ -16,8 +16,6 @@ from course_utils.worker import device, init
 from exercise_07_3 import train
 
 IDS = encode("the quick brown fox jumps over the lazy dog\n" * 9 + "pack my box " * 40)
-STEPS, M = 2, 2
-SIZE = 12  # 1, 2 and 3 ranks divide it, and each rank's part divides by M
 
 
 def build() -> tuple[Transformer, torch.optim.Optimizer]:
@@ -32,17 +30,23 @@ def values(model: Transformer) -> Tensor:
     return torch.cat([p.detach().flatten() for p in model.parameters()])
 
 
-def one_process(kept: slice = slice(None)) -> tuple[Tensor, list[float]]:
-    """The parameters and losses of one process; `kept`: which of all micro-batches count."""
+def one_process(
+    steps: int, size: int, m: int, kept: slice = slice(None)
+) -> tuple[Tensor, list[float]]:
+    """The parameters and losses of one process; `kept`: which micro-batches count."""
     (model, optimizer), losses = build(), []
-    for step in range(STEPS):
-        rows = batch(IDS, 32, SIZE, seed=0, step=step).to(device())
-        parts = [part for mine in rows.chunk(world) for part in mine.chunk(M)[kept]]
+    for step in range(steps):
+        rows = batch(IDS, 32, size, seed=0, step=step).to(device())
         optimizer.zero_grad()
-        each = [cross_entropy(model(p[:, :-1]).flatten(0, 1), p[:, 1:].flatten()) for p in parts]
-        (sum(each) / (M * world)).backward()
+        each = []
+        for mine in rows.chunk(world):
+            logits = [(model(p[:, :-1]), p[:, 1:], len(p) / len(mine)) for p in mine.chunk(m)[kept]]
+            each.append(
+                sum(share * cross_entropy(x.flatten(0, 1), y.flatten()) for x, y, share in logits)
+            )
+        (sum(each) / world).backward()
         optimizer.step()
-        losses.append(sum(each).item() / (M * world))
+        losses.append(sum(each).item() / world)
     return values(model), losses
 
 
@@ -53,49 +57,71 @@ def everyone(mine: object) -> list:
     return found
 
 
+def look(steps: int, each: int, m: int) -> None:
+    """One training on `each` windows a rank and step, in m micro-batches."""
+    size = each * world
+    (model, optimizer), given = build(), []
+    before = values(model)
+    model.register_forward_pre_hook(lambda _, inputs: given.append(inputs[0].tolist()))
+    with meter() as moved:
+        losses = train(model, optimizer, IDS, steps, size, m)
+    after, (right, right_losses) = values(model), one_process(steps, size, m)
+    seen = [[tuple(row) for rows in every for row in rows] for every in everyone(given)]
+    asked = [batch(IDS, 32, size, seed=0, step=step)[:, :-1].tolist() for step in range(steps)]
+    wanted = sorted(tuple(row) for rows in asked for row in rows)
+    alike = [one == after.tolist() for one in everyone(after.tolist())]
+    sent = sum(call.bytes for call in moved.calls if call.name == "all_reduce")
+    sizes = [len(rows) for rows in given]
+    here = where(f"{each} windows a rank, m = {m}, {steps} steps")
+    with judging():
+        most = -(-each // m)
+        if sum(sizes) != steps * each or max(sizes) > most or len(sizes) > steps * m:
+            said = f"{here} passed {sizes} windows through the model, expected {each} a step"
+            hint = f"Each rank takes its share of the batch, in m parts of at most {most}."
+            raise Wrong(said, hint)
+        if world > 1 and all(rows == seen[0] for rows in seen):
+            hint = "On what does `batch` depend? Where does the rank come in?"
+            raise Wrong(f"{here} trained on the same windows as all others", hint)
+        if sorted(row for rows in seen for row in rows) != wanted:
+            hint = (
+                "One process would draw batch(ids, 32, size, ...). Each rank takes a part of that."
+            )
+            raise Wrong(f"{here}: together the ranks did not train on the batch of each step", hint)
+        if after.isnan().any():
+            raise Wrong(f"{here}: a parameter is nan", NAN)
+        if not all(alike):
+            other = alike.index(False)
+            hint = "DDP averages gradients only for a forward pass that it has seen. Who runs it?"
+            if each % m:
+                hint = f"chunk({m}) of {each} windows makes fewer parts. When does DDP send?"
+            raise Wrong(f"{here} and rank {other} end with different parameters", hint)
+        if not close(plain(after), plain(right)):
+            moves = right - before
+            factor = ((after - before) @ moves / (moves @ moves)).item()
+            hint = f"The steps are {factor:.2f} times as long as they should. What do you divide?"
+            if each % m:
+                hint = "The parts differ in size. How much weight does each of them get?"
+            for name, part in {"first": slice(1), "last": slice(-1, None)}.items():
+                if close(plain(after), plain(one_process(steps, size, m, part)[0])):
+                    hint = f"Only the {name} micro-batch of each step counts. Who forgets the rest?"
+            raise Wrong(f"{here}: the parameters are not those of one process", hint)
+        if sent != (once := steps * 8 * len(after)):
+            hint = "Gradients should travel once per step. What keeps DDP silent until then?"
+            raise Wrong(f"{here} sent {sent:,} bytes by all_reduce, expected {once:,}", hint)
+        expect(f"{here} returned", described(losses)["kind"], "list", otherwise="One loss a step.")
+        if len(losses) != steps or has_nan(plain(losses)):
+            said = f"{here} returned {plain(losses)}, expected the losses of {count(steps, 'step')}"
+            raise Wrong(said, NAN if has_nan(plain(losses)) else "One loss for each step.")
+    every = everyone(plain(losses) if isinstance(losses, list) else [])
+    if all(len(each) == steps for each in every):
+        with judging():
+            mean = [sum(each) / world for each in zip(*every, strict=True)]
+            hint = "This rank's mean loss of each step, over all its micro-batches."
+            said = f"{here} returned {losses}; the mean of all ranks' losses is"
+            expect(said, mean, right_losses, otherwise=hint, tolerance=1e-6)
+
+
 init()
 rank, world = dist.get_rank(), dist.get_world_size()
-(model, optimizer), given = build(), []
-before = values(model)
-model.register_forward_pre_hook(lambda _, inputs: given.append(inputs[0].tolist()))
-with meter() as moved:
-    losses = train(model, optimizer, IDS, STEPS, SIZE, M)
-after, (right, right_losses) = values(model), one_process()
-seen = [[tuple(row) for rows in each for row in rows] for each in everyone(given)]
-asked = [batch(IDS, 32, SIZE, seed=0, step=step)[:, :-1].tolist() for step in range(STEPS)]
-wanted = sorted(tuple(row) for rows in asked for row in rows)
-alike = [each == after.tolist() for each in everyone(after.tolist())]
-sent = sum(call.bytes for call in moved.calls if call.name == "all_reduce")
-sizes = [len(rows) for rows in given]
-with judging():
-    if sizes != (shares := [SIZE // world // M] * (STEPS * M)):
-        said = f"{where()} passed {sizes} windows through the model, expected {shares}"
-        raise Wrong(said, "Each rank takes its share of the batch, in m micro-batches.")
-    if world > 1 and all(rows == seen[0] for rows in seen):
-        hint = "On what does `batch` depend? Where does the rank come in?"
-        raise Wrong(f"{where()} trained on the same windows as all others", hint)
-    if sorted(row for rows in seen for row in rows) != wanted:
-        hint = "One process would draw batch(ids, 32, size, ...). Each rank takes its part of that."
-        raise Wrong(f"{where()}: together the ranks did not train on the batch of each step", hint)
-    if not all(alike):
-        other = alike.index(False)
-        hint = "DDP averages gradients only for a forward pass that it has seen. Who runs it?"
-        raise Wrong(f"{where()} and rank {other} end with different parameters", hint)
-    if not close(plain(after), plain(right)):
-        moves = right - before
-        factor = ((after - before) @ moves / (moves @ moves)).item()
-        hint = f"The steps are {factor:.2f} times as long as they should be. By what do you divide?"
-        for name, part in {"first": slice(1), "last": slice(-1, None)}.items():
-            if close(plain(after), plain(one_process(part)[0])):
-                hint = f"Only the {name} micro-batch of each step counts. Who forgets the others?"
-        raise Wrong(f"{where()}: the parameters are not those of one process", hint)
-    if sent != (once := STEPS * 8 * len(after)):
-        hint = "Gradients should travel once per step. What keeps DDP silent until then?"
-        raise Wrong(f"{where()} sent {sent:,} bytes by all_reduce, expected {once:,}", hint)
-if not isinstance(losses, list) or len(losses) != STEPS:
-    losses = [float("nan")] * STEPS
-mean = [sum(each) / world for each in zip(*everyone(losses), strict=True)]
-with judging():
-    if not close(mean, right_losses, 1e-6):
-        hint = "This rank's mean loss of each step, over all its micro-batches."
-        raise Wrong(f"{where()} returned {losses}, expected the losses of {STEPS} steps", hint)
+for steps, each, m in ((2, 4, 2), (3, 5, 4), (1, 3, 1)):
+    look(steps, each, m)

@@ -22,7 +22,10 @@ def mistakes(right: list[bool], ranks: int, rank: int) -> list[tuple[str, float]
     whole = sum(map(sum, (part[:short] for part in shares))) / max(1, short * ranks)
     divided = "Did you divide by the number of ranks without summing first?"
     alone = "That is this rank's own accuracy. How does it learn about the others?"
+    exact = sum(right) / size
     return [
+        ("That is a percentage. An accuracy is between 0 and 1.", 100 * exact),
+        ("That is the share of wrong answers.", 1 - exact),
         ("Yours counts padded samples twice. Which are padding?", sum(padded) / len(padded)),
         (alone, own[rank]),
         (alone, share),

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset, DistributedSampler
 
-from course_utils.exercises.compare import Wrong, expect
+from course_utils.exercises.compare import Wrong, expect, plain
 from course_utils.exercises.findings import judging, random_values, where
 from course_utils.exercises.values import close
 from course_utils.worker import device, init
@@ -81,10 +81,16 @@ def flat(model: nn.Module) -> list[float]:
     return torch.cat([p.detach().flatten() for p in model.parameters()]).tolist()
 
 
+def batch_mean(model: nn.Module, test: Noted) -> float:
+    """The mean of the accuracies of batches of 256."""
+    right = (model.eval()(test.inputs).argmax(1) == test.classes).double()
+    return torch.stack([each.mean() for each in right.split(256)]).mean().item()
+
+
 def judge(seed: int, size: int) -> None:
     """One training."""
     rank, world = dist.get_rank(), dist.get_world_size()
-    data, test, model = Noted(seed, size), Noted(seed + 5, 40), Moody(seed).to(device())
+    data, test, model = Noted(seed, size), Noted(seed + 5, 300), Moody(seed).to(device())
     accuracies = train(model, data, test, EPOCHS, BATCH, RATE)
     everyone = [None] * world
     dist.all_gather_object(everyone, flat(model))
@@ -96,6 +102,8 @@ def judge(seed: int, size: int) -> None:
         raise Wrong(f"{here} asked for {len(data.asked)} samples, expected {EPOCHS * length}", hint)
     if asked[1] == asked[0]:
         hint = "What tells the sampler which epoch it is?"
+        if asked[0] == list(DistributedSampler(range(size), shuffle=False)):
+            hint = "Yours is not shuffled. What does the sampler do if nobody forbids it?"
         raise Wrong(f"{here}: epoch 2 has the order of epoch 1", hint)
     if asked != wanted:
         hint = "Epochs count from 0, and set_epoch is all the sampler needs."
@@ -119,6 +127,9 @@ def judge(seed: int, size: int) -> None:
         hint = "Train one process on the whole batch by hand: at which step do they part?"
         expect(f"{here} trained", flat(model), right, mistakes, hint)
     hint = "One accuracy for each epoch, of the whole test set, in evaluation mode."
+    whole = isinstance(accuracies, (list, tuple)) and len(accuracies) == EPOCHS
+    if whole and close(plain(accuracies[-1]), batch_mean(model, test)):
+        hint = "Test batches differ in size. Whose samples weigh too much in your mean?"
     expect(f"{here} returned", accuracies, right_accuracies, otherwise=hint)
 
 

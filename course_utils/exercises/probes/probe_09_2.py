@@ -1,5 +1,7 @@
 """Calls the student's one_f_one_b for every stage of several pipelines."""
 
+from pipeline_actions import Action
+
 from course_utils.exercises.compare import Wrong, kind
 from course_utils.exercises.findings import judging
 
@@ -15,17 +17,26 @@ def look(stage: int, p: int, m: int) -> None:
         expected += [f"F{warm_up + i}", f"B{i}"] if warm_up + i < m else [f"B{i}"]
     call = f"one_f_one_b(stage={stage}, stages={p}, microbatches={m})"
     order = one_f_one_b(stage, p, m)
-    try:
-        got = [f"{action.kind}{action.microbatch}" for action in order]
-    except (AttributeError, TypeError):
-        said = f"{call} returned {kind(order)}, expected a list of Action(kind, microbatch)"
-        raise Wrong(said) from None
+    said = f"{call} returned {kind(order)}"
+    if not isinstance(order, list):
+        raise Wrong(f"{said}, expected a list of Action(kind, microbatch)", "`play` counts it.")
+    for each in order:
+        if not isinstance(each, Action):
+            raise Wrong(
+                f"{said} that holds {kind(each)}, expected a list of Action", "Make Actions."
+            )
+        if type(each.microbatch) is not int or each.chunk != 0:
+            hint = "An Action has a kind and a micro-batch, an int. The chunk stays 0."
+            raise Wrong(f"{said} that holds {tuple(each)}", hint)
+    got = [f"{action.kind}{action.microbatch}" for action in order]
     hint = f"Behind this stage there are {behind} of {p} stages. How many micro-batches fit there?"
     first = next((n for n, action in enumerate(got) if action.startswith("B")), len(got))
     if set(got) - set(expected):
         hint = f"There are {m} micro-batches, numbered from 0. Is your warm-up longer than that?"
     elif set(expected) - set(got):
         hint = "Every micro-batch needs a forward and a backward. Which one is missing?"
+    elif [x for x in got if x[0] == "B"] != [x for x in expected if x[0] == "B"]:
+        hint = "Backwards go in the order of the micro-batches. Which one has waited longest?"
     elif first == expected.index("B0"):
         hint = "The warm-up is right. After it, alternate: one forward, one backward."
     if got != expected:

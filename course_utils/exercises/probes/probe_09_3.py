@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from course_utils.exercises.compare import Wrong, judge
+from course_utils.exercises.compare import NAN, Wrong, has_nan, judge
 from course_utils.exercises.findings import judging, observe, pair, random_values, where
 from course_utils.exercises.values import flat
 from course_utils.worker import init
@@ -39,14 +39,16 @@ def look(case: str, limit: float, group: dist.ProcessGroup | None, members: list
         parameter.grad = None if gradient is None else gradient.clone()
     values = [p.detach().clone() for p in parameters]
     places = [p.grad.data_ptr() for p in parameters if p.grad is not None]
-    given = (p for p in parameters)
-    found = observe(clip_grad_norm, given, limit, group, may_change=True)
+    found = observe(clip_grad_norm, list(parameters), limit, group, may_change=True)
     squares = [square(gradients(case, r)) for r in members]
     norm, own = math.sqrt(sum(squares)), math.sqrt(square(mine))
     factor = min(1.0, limit / norm)
     after = [p.grad for p in parameters if p.grad is not None]
     before = [g for g in mine if g is not None]
     here = where(f"{case}, {'a pair' if group else 'all ranks'}")
+    largest = max(
+        t.abs().max().item() for r in members for t in gradients(case, r) if t is not None
+    )
     with judging():
         if len(number := flat(found["answer"])) == 1:  # of shape (1,), too
             found["answer"] = number[0]
@@ -56,7 +58,10 @@ def look(case: str, limit: float, group: dist.ProcessGroup | None, members: list
             "That is the square of the norm.": norm**2,
             "Is that a mean over the ranks? The norm needs their sum.": norm / len(members) ** 0.5,
             "Is that the norm before clipping?": limit,
+            "That is the largest value: the norm is the root of the sum of squares.": largest,
+            "That is the norm of the call before. What does yours remember?": earlier.get(group),
         }
+        earlier[group] = norm
         hint = "It is the square root of the sum of all squares, over all ranks. In which dtype?"
         tolerance, kinds = 1e-3 if half else 1e-5, ("float", "int", "Tensor")
         judge(here, found, norm, mistakes, hint, kinds=kinds, tolerance=tolerance)
@@ -71,7 +76,9 @@ def look(case: str, limit: float, group: dist.ProcessGroup | None, members: list
         if not all(torch.allclose(a, b * factor, **loose) for a, b in pairs):
             ratio = sum((a.double() * b.double()).sum().item() for a, b in pairs) / own**2
             hint = f"The norm is {norm:.3g} and the limit {limit:.3g}"
-            if norm <= limit:
+            if has_nan(ratio):
+                hint = NAN
+            elif norm <= limit:
                 hint += ": it is below, and there is nothing to clip."
             elif math.isclose(ratio, min(1.0, limit / own), rel_tol=1e-3):
                 hint = "That is the factor for this rank's own norm. Use the norm over all ranks."
@@ -86,8 +93,14 @@ def look(case: str, limit: float, group: dist.ProcessGroup | None, members: list
 init()
 rank, world = dist.get_rank(), dist.get_world_size()
 mine = pair()
+earlier: dict = {}  # by group, the norm of the call before
 for case in ("float64", "float32", "float64 without some", "float16"):
-    look(case, 0.5, None, list(range(world)))
-    look(case, 1e5, None, list(range(world)))
+    everyone = list(range(world))
+    squares = [square(gradients(case, r)) for r in everyone]
+    look(case, 0.5, None, everyone)
+    look(case, 1e5, None, everyone)
+    # Above the norm of each rank, and below that of all.
+    if max(squares) < 0.9 * sum(squares):
+        look(case, (max(squares) * sum(squares)) ** 0.25, None, everyone)
     if mine:
         look(case, 0.5, *mine)

@@ -5,9 +5,9 @@ from functools import partial
 import torch
 import torch.distributed as dist
 
-from course_utils.exercises.compare import expect_calls, judge, name_of, tensors
+from course_utils.exercises.compare import Wrong, expect_calls, judge, name_of, plain, tensors
 from course_utils.exercises.findings import judging, observe, pair, random_values, where
-from course_utils.worker import init
+from course_utils.worker import device, init
 
 from exercise_10_1 import top_k
 
@@ -48,6 +48,7 @@ def look(
         fed = "You left out what was kept. Add it to the gradient before you choose."
         mistakes = [
             ("That is the sum over the ranks. What makes it a mean?", mean * len(ranks)),
+            ("How many ranks are in the group?", mean * len(ranks) / dist.get_world_size()),
             ("That is what this rank sent. How does it learn about the others?", sent[me]),
             (fed, unfed / len(ranks)),
             ("Choose the largest by magnitude: -5 is larger than 3.", signed / len(ranks)),
@@ -66,6 +67,15 @@ def look(
         ]
         hint = "Sent and kept must add up to the gradient and what was kept before."
         judge(f"{here} what is kept:", second, whole - sent[me], mistakes, hint, dtype=dtype)
+    bits = [None] * len(ranks)
+    dist.all_gather_object(bits, plain(found["answer"][:1]) if whole_answer(found) else 0, group)
+    with judging():
+        if apart := [r for r, each in zip(ranks, bits, strict=True) if each != bits[0]]:
+            said = f"{here} the mean: rank {apart[0]} and rank {ranks[0]} differ in their last bits"
+            hint = (
+                "a + b + c in another order rounds otherwise. Does yours begin with its own values?"
+            )
+            raise Wrong(said, hint)
     with judging():
         values, places = ["all_gather", k * gradient.element_size()], ["all_gather", 4 * k]
         packed = [["all_gather", values[1] + places[1]]]
@@ -78,13 +88,35 @@ def look(
         expect_calls(here, found["calls"], allowed, hint)
 
 
+def whole_answer(found: dict) -> bool:
+    """Whether it is a tuple of two."""
+    return isinstance(found["answer"], list) and len(found["answer"]) == 2
+
+
+def far_apart() -> None:
+    """Places that a float32 cannot hold."""
+    n = 2**24 + 4
+    gradient = torch.zeros(n, device=device())
+    gradient[[n - 1, n - 3]] = torch.tensor([3.0, 2.0], device=device())
+    with judging():
+        try:
+            right = torch.equal(top_k(gradient, torch.zeros_like(gradient), 2 / n)[0], gradient)
+        except IndexError:  # a place was rounded up beyond the last one
+            right = False
+        if not right:
+            hint = "A float32 holds whole numbers up to 2^24. As what do your places travel?"
+            raise Wrong(f"{where(f'{n:,} values')} the mean is not at the right places", hint)
+
+
 init()
 everyone = list(range(dist.get_world_size()))
 for number, (n, share) in enumerate(
-    [(5, 0.4), (10, 0.25), (64, 0.1), (7, 1.0), (3, 0.01), (1, 0.5)]
+    [(5, 0.4), (10, 0.26), (64, 0.1), (7, 1.0), (3, 0.01), (1, 0.5)]
 ):
     for dtype in (torch.float32, torch.float64):
         case = f"{n} values, share {share:g}, {name_of(dtype)}"
         look(case, n, share, 100 * number, dtype, None, everyone)
+if len(everyone) == 2:
+    far_apart()
 if mine := pair():
     look("a group of two", 9, 0.3, 900, torch.float32, *mine)

@@ -5,7 +5,15 @@ from functools import partial
 import torch
 import torch.distributed as dist
 
-from course_utils.exercises.compare import Wrong, expect_calls, judge, name_of, tensors
+from course_utils.exercises.compare import (
+    Wrong,
+    article,
+    expect,
+    expect_calls,
+    judge,
+    name_of,
+    tensors,
+)
 from course_utils.exercises.findings import judging, observe, pair, random_values, where
 from course_utils.worker import init
 
@@ -38,6 +46,7 @@ def look(case: str, m: int, n: int, k: int, seed: int, dtype, group, ranks: list
         early = "That is this rank's own p. All-reduce it before you make it orthonormal."
         mistakes = [
             ("That is the sum over the ranks. Which of p and q becomes a mean?", mean * len(ranks)),
+            ("How many ranks are in the group?", mean * len(ranks) / dist.get_world_size()),
             ("Are the columns of p orthonormal? torch.linalg.qr makes them so.", crooked),
             (early, own_p[me] @ own_p_q.T),
             ("You left out what was kept. Add it to the matrix first.", unfed),
@@ -55,6 +64,8 @@ def look(case: str, m: int, n: int, k: int, seed: int, dtype, group, ranks: list
         ]
         hint = "Keep the whole matrix minus p times this rank's own q."
         judge(f"{here} what is kept:", second, wholes[me] - mine, mistakes, hint, **precision)
+        if third["kind"] != "Tensor":
+            raise Wrong(f"{here} q is {article(third['kind'])}, expected a Tensor", hint)
         given = torch.tensor(third["answer"], dtype=torch.float64)
         if given.shape != q.shape:
             hint = "q has the shape (n, k), before and after."
@@ -78,11 +89,31 @@ def look(case: str, m: int, n: int, k: int, seed: int, dtype, group, ranks: list
         expect_calls(here, found["calls"], [wanted, *[[]] * (len(ranks) == 1)], hint)
 
 
+def thin(case: str, dtype: torch.dtype, column: torch.Tensor) -> None:
+    """A matrix with fewer directions than q has columns: the mean is exact, nothing is kept."""
+    rows = [column.to(dtype) * random_values(r, 1, 3, dtype=dtype) for r in everyone]
+    mine, q = rows[dist.get_rank()], random_values(7, 3, 2, dtype=dtype)
+    answer = low_rank(mine.clone(), torch.zeros_like(mine), q)
+    with judging():
+        for what, got, right in (
+            ("the mean", answer[0], sum(rows) / len(rows)),
+            ("what is kept", answer[1], torch.zeros_like(mine)),
+        ):
+            if not torch.allclose(got, right, atol=1e-5):
+                hint = "Is a column of p 0 / 0? What is left of the second column?"
+                expect(f"{where(case)} {what}:", got, right, [(hint, got)])
+        if not answer[2].isfinite().all():
+            raise Wrong(f"{where(case)} the next q is not finite", "Is a column of p 0 / 0?")
+
+
 init()
 everyone = list(range(dist.get_world_size()))
 for number, (m, n, k) in enumerate([(2, 3, 1), (4, 6, 2), (7, 5, 3), (3, 3, 2), (2, 5, 1)]):
     for dtype in (torch.float64, torch.float32):
         case = f"a matrix of {m} x {n}, k = {k}, {name_of(dtype)}"
         look(case, m, n, k, 200 * number, dtype, None, everyone)
+for dtype in (torch.float64, torch.float32):
+    thin("a matrix of zeros, k = 2", dtype, torch.zeros(4, 1))
+    thin("a matrix with one direction, k = 2", dtype, torch.tensor([[2.0], [1.0], [0.0], [-2.0]]))
 if mine := pair():
     look("a group of two", 3, 4, 2, 3000, torch.float64, *mine)

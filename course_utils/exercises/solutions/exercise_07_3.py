@@ -23,10 +23,12 @@ def train(
         mine = everyone.chunk(dist.get_world_size())[dist.get_rank()]  # each rank its own part
         mean = 0.0
         optimizer.zero_grad()  # once a step: the micro-batches' gradients add up
-        for number, part in enumerate(mine.to(device()).chunk(m)):
-            with nullcontext() if number == m - 1 else replica.no_sync():
+        parts = mine.to(device()).chunk(m)  # of 5 windows, chunk(4) makes 3 parts: 2, 2, 1
+        for number, part in enumerate(parts):
+            with nullcontext() if number == len(parts) - 1 else replica.no_sync():
                 logits = replica(part[:, :-1])  # not `model`: DDP has to see the forward pass
-                loss = cross_entropy(logits.flatten(0, 1), part[:, 1:].flatten()) / m
+                loss = cross_entropy(logits.flatten(0, 1), part[:, 1:].flatten())
+                loss = loss * (len(part) / len(mine))  # a mean over windows, not over parts
                 loss.backward()
             mean += loss.item()
         optimizer.step()

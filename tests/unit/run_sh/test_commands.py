@@ -95,14 +95,18 @@ def test_all_tests_are_run_by_the_tests_themselves(course):
     assert (status, out.rpartition(" -m ")[2]) == (1, "tests")
 
 
-@pytest.mark.parametrize("arguments", [(), ("tests/unit",)])
-def test_in_ci_what_tests_need_besides_is_installed_first(course, arguments):
-    _, out, _ = course.run("test", *arguments, CI="true")
+def test_in_ci_what_chosen_tests_need_besides_is_installed_first(course):
+    _, out, _ = course.run("test", "tests/unit", CI="true")
     first, second = out.splitlines()
     assert first == f"{course.own_python} -m tests.ci"
     assert second.startswith(course.own_python)
-    status, out, _ = course.run("test", *arguments, CI="true", STATUS="2")
+    status, out, _ = course.run("test", "tests/unit", CI="true", STATUS="2")
     assert (status, out) == (2, first)
+
+
+def test_in_ci_all_tests_install_what_they_need_themselves(course):
+    _, out, _ = course.run("test", CI="true")
+    assert out == f"{course.own_python} -m tests"
 
 
 @pytest.mark.parametrize("words", ["help", "--help", "-h", "help demo", "demo --help", "demo -h"])

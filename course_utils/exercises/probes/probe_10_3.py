@@ -9,7 +9,7 @@ from course_utils.exercises.compare import count, expect_calls, judge, name_of
 from course_utils.exercises.findings import judging, observe, pair, random_values, where
 from course_utils.worker import init
 
-from exercise_10_4 import outer_gradient
+from exercise_10_3 import outer_gradient
 
 
 def look(case: str, n: int, seed: int, dtype: torch.dtype, group, ranks: list[int]) -> None:
@@ -20,11 +20,14 @@ def look(case: str, n: int, seed: int, dtype: torch.dtype, group, ranks: list[in
     mean = sum(after.values()) / len(ranks)
     arguments = (before.clone(), after[me].clone())
     found = observe(partial(outer_gradient, group=group), *arguments, names=("`before`", "`after`"))
+    share = len(ranks) / dist.get_world_size()
     both = "Check direction and length: take the mean over the ranks, and SGD subtracts it."
     mistakes = [
         ("SGD subtracts the gradient. In which direction would yours go?", mean - before),
         (both, len(ranks) * (mean - before)),
         ("That is the sum over the ranks. What makes it a mean?", len(ranks) * (before - mean)),
+        ("How many ranks are in the group?", (before - mean) * share),
+        ("How many ranks are in the group?", before - mean * share),
         ("That is this rank's own. How does it learn about the others?", before - after[me]),
         ("That is where the ranks are now. How far have they moved?", mean),
         ("Only `after` needs the mean. Divide before you subtract.", before - len(ranks) * mean),

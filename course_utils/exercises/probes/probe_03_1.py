@@ -10,7 +10,7 @@ from course_utils.exercises.compare import TOLERANCE, Wrong, expect, name_of, na
 from course_utils.exercises.findings import judging, observe, random_values, where
 from course_utils.worker import device, init
 
-from exercise_03_2 import average_gradients
+from exercise_03_1 import average_gradients
 
 WIDTH = 6
 
@@ -18,11 +18,13 @@ WIDTH = 6
 class Small(nn.Module):
     """A model with a matrix in two places, and a bias that is not trained."""
 
-    def __init__(self, dtype: torch.dtype) -> None:
+    def __init__(self, dtype: torch.dtype, early: bool) -> None:
         super().__init__()
+        if early:  # the first parameter is the last layer's, whose gradient comes first
+            self.last = nn.Linear(WIDTH, 1)
         self.first, self.again = nn.Linear(WIDTH, WIDTH, bias=False), nn.Linear(WIDTH, WIDTH)
         self.again.weight = self.first.weight
-        self.last = nn.Linear(WIDTH, 1)
+        self.last = nn.Linear(WIDTH, 1) if not early else self.last
         self.last.bias.requires_grad_(False)
         self.to(device(), dtype)
         with torch.no_grad():
@@ -77,8 +79,8 @@ def look(here: str, model: nn.Module, before: dict, expected: dict, own: dict, w
 
 init()
 rank, world = dist.get_rank(), dist.get_world_size()
-for dtype in (torch.float64, torch.float32):
-    model = Small(dtype)
+for dtype, early in ((torch.float64, False), (torch.float32, False), (torch.float64, True)):
+    model = Small(dtype, early)
     plain = copy.deepcopy(model)  # the same model without hooks
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     average_gradients(model)
@@ -93,9 +95,9 @@ for dtype in (torch.float64, torch.float32):
         if step < 2:
             total = {}
         loss = model(batch).sum()
-        found = observe(loss.backward)
+        found = observe(loss.backward, again=False)
         total = {name: value + total.get(name, 0) for name, value in mean.items()}
-        here = where(f"step {step}, {name_of(dtype)}")
+        here = where(f"step {step}, {name_of(dtype)}{', last layer first' * early}")
         with judging():
             look(here, model, before, total, own, world)
         with judging():
