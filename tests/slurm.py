@@ -113,9 +113,9 @@ class Cluster:
 def cluster() -> Iterator[Cluster]:
     """A cluster whose daemons and jobs are gone when the block ends."""
     # A short path: Slurm makes sockets in it, and their names have at most 108 letters.
-    with tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp") as folder:
-        with running(Path(folder)) as made:
-            yield made
+    folder = tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp")
+    with folder as name, running(Path(name)) as made:
+        yield made
 
 
 @contextlib.contextmanager

@@ -86,7 +86,7 @@ def _read_hint(got: Any, right: list[tuple], pieces: list[tuple[int, int]]) -> s
     if not isinstance(found, list) or not all(
         isinstance(each, tuple) and len(each) == 3 for each in found
     ):
-        return "Return a list of three numbers each: the piece, its first value, and one past its last."
+        return "Return a list with three numbers for each read: (piece, first, last)."
     if any(first >= last for _, first, last in found):
         return "There is a read of no values. When do a piece and the range not overlap?"
     absolute = [(n, a + pieces[n][0], b + pieces[n][0]) for n, a, b in right]
@@ -115,7 +115,8 @@ def check_13_3(lost: Callable) -> list[str]:
         got = called(call, lost, interval, save, restart, between)
         right = save / interval + (interval / 2 + restart) / between
         mistakes = {
-            "On average a failure comes in the middle of an interval, not at its end.": save / interval
+            "On average a failure comes in the middle of an interval, not at its end.": save
+            / interval
             + (interval + restart) / between,
             "After a failure you also have to restart.": save / interval + interval / 2 / between,
             "You left out the saves. How many seconds of saving per second of training?": (
@@ -125,13 +126,19 @@ def check_13_3(lost: Callable) -> list[str]:
             "You left out the failures.": save / interval,
             "That is the time that is left. How much is lost?": 1 - right,
             "That is in percent: return a share.": 100 * right,
-            "A restart is needed once per failure, not once per interval.": (save + restart) / interval
+            "A restart is needed once per failure, not once per interval.": (save + restart)
+            / interval
             + interval / 2 / between,
-            "Those are seconds lost per interval. How many per second of training?": right * interval,
+            "Those are seconds lost per interval. How many per second of training?": right
+            * interval,
         }
-        hint = "Two things cost time: one save per interval, and per failure half an interval and a restart."
+        hint = "Add one save per interval, and per failure half an interval and a restart."
         for said, wrong in mistakes.items():
-            if isinstance(got, (int, float)) and math.isclose(got, wrong, rel_tol=1e-6) and wrong != right:
+            if (
+                isinstance(got, (int, float))
+                and math.isclose(got, wrong, rel_tol=1e-6)
+                and wrong != right
+            ):
                 hint = said
                 break
         expect(f"{call} returned", got, right, otherwise=hint, tolerance=1e-6)

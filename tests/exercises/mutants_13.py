@@ -68,17 +68,22 @@ RIGHT = {
         ),
     ],
     "13.3": [
-        ("over a common denominator", _lost(
-            "(save * between + interval * (interval / 2 + restart)) / (interval * between)"
-        )),
+        (
+            "over a common denominator",
+            _lost("(save * between + interval * (interval / 2 + restart)) / (interval * between)"),
+        ),
     ],
 }
 MUTANTS = {
     "13.1": [
-        ("its own wish", _agreed("return wish"), "How does it learn about the others?"),
+        ("its own wish", _agreed("return wish"), "learn about the others?"),
         (
             "all must wish",
-            _agreed(_WISHES, "dist.all_reduce(wishes, dist.ReduceOp.MIN, group=group)", "return bool(wishes)"),
+            _agreed(
+                _WISHES,
+                "dist.all_reduce(wishes, dist.ReduceOp.MIN, group=group)",
+                "return bool(wishes)",
+            ),
             "must all of them wish it?",
         ),
         (
@@ -90,11 +95,13 @@ MUTANTS = {
                 "dist.all_reduce(wishes, group=group)",
                 "return True",
             ),
-            "whatever its own wish is?",
+            "learn about the others?",
         ),
         (
             "rank 0 decides",
-            _agreed(_WISHES, "dist.broadcast(wishes, group=group, group_src=0)", "return bool(wishes)"),
+            _agreed(
+                _WISHES, "dist.broadcast(wishes, group=group, group_src=0)", "return bool(wishes)"
+            ),
             "expected",
         ),
         (
@@ -137,7 +144,11 @@ MUTANTS = {
             "Count from the beginning of the piece",
         ),
         ("empty reads too", _overlaps(when="first <= last"), "a read of no values"),
-        ("the last included", _overlaps(what="(number, first - begin, last - begin - 1)"), "`last`"),
+        (
+            "the last included",
+            _overlaps(what="(number, first - begin, last - begin - 1)"),
+            "`last`",
+        ),
         ("one piece only", _overlaps(back="found[:1]"), "end in another?"),
         (
             "whole pieces",
@@ -149,8 +160,14 @@ MUTANTS = {
             _overlaps(when="start <= begin < end <= stop"),
             "end in another?",
         ),
-        ("two numbers", _overlaps(what="(first - begin, last - begin)"), "three numbers each"),
-        ("pieces of equal size", """
+        (
+            "two numbers",
+            _overlaps(what="(first - begin, last - begin)"),
+            "three numbers for each read",
+        ),
+        (
+            "pieces of equal size",
+            """
 def overlaps(pieces, start, stop):
     size = pieces[0][1] - pieces[0][0]
     found = []
@@ -159,7 +176,9 @@ def overlaps(pieces, start, stop):
         if first < last:
             found.append((number, first - number * size, last - number * size))
     return found
-""", "expected"),
+""",
+            "expected",
+        ),
     ],
     "13.3": [
         (
@@ -170,8 +189,16 @@ def overlaps(pieces, start, stop):
         ("no restart", _lost("save / interval + interval / 2 / between"), "have to restart"),
         ("no saves", _lost("(interval / 2 + restart) / between"), "You left out the saves"),
         ("no failures", _lost("save / interval"), "You left out the failures"),
-        ("what is left", _lost("1 - save / interval - (interval / 2 + restart) / between"), "is left"),
-        ("percent", _lost("100 * (save / interval + (interval / 2 + restart) / between)"), "percent"),
+        (
+            "what is left",
+            _lost("1 - save / interval - (interval / 2 + restart) / between"),
+            "is left",
+        ),
+        (
+            "percent",
+            _lost("100 * (save / interval + (interval / 2 + restart) / between)"),
+            "percent",
+        ),
         (
             "a restart per interval",
             _lost("(save + restart) / interval + interval / 2 / between"),

@@ -1,12 +1,11 @@
 """Notebook 13's checkpoints: bits on any number of ranks, and every damage refused by name."""
 
-import json
 import os
 import shutil
 
 import pytest
 
-from course_utils import launch, paths
+from course_utils import launch
 from course_utils.notebook.files import load_worker, write_missing
 
 TENSORS = """
@@ -154,9 +153,9 @@ def test_every_rank_writes_its_share_and_the_older_checkpoint_goes(script, tmp_p
 @pytest.mark.timeout(120)
 def test_rows_that_each_rank_holds(script, tmp_path):
     launch(script("save_rows.py", SAVE_SHARDS), str(tmp_path), nproc=4, show=False)
-    scalars = [name for name in json.loads((tmp_path / "manifest.json").read_text())]
-    assert scalars
-    code = LOAD.replace("tensors(saved_step(folder))", "{n: v for n, v in tensors(5).items() if v.dim()}")
+    code = LOAD.replace(
+        "tensors(saved_step(folder))", "{n: v for n, v in tensors(5).items() if v.dim()}"
+    )
     for nproc in (3, 2, 1):
         run = launch(script("load_rows.py", code), str(tmp_path), nproc=nproc, show=False)
         assert all(each["wrong"] == [] for rank in run.ranks for each in rank.reports)
@@ -280,7 +279,6 @@ def test_a_disk_that_is_full_is_an_error_and_the_older_checkpoint_stays(
     import torch
 
     module.save(tmp_path, {"w": torch.ones(3)}, 1)
-    files = load_worker("checkpoint_files.py")
 
     def full(descriptor):
         raise OSError(28, "No space left on device")
@@ -289,9 +287,24 @@ def test_a_disk_that_is_full_is_an_error_and_the_older_checkpoint_stays(
     with pytest.raises(module.CheckpointError, match="No space left"):
         module.save(tmp_path, {"w": torch.zeros(3)}, 2)
     monkeypatch.undo()
-    assert files.MANIFEST == "manifest.json"
     assert module.load(tmp_path, {"w": torch.empty(3)})["w"].tolist() == [1, 1, 1]
     module.save(tmp_path, {"w": torch.zeros(3)}, 3)
     assert not list(tmp_path.glob("*.part"))
     assert len(list(tmp_path.iterdir())) == 2
-    assert paths.workers().exists()
+
+
+@pytest.mark.timeout(300)
+def test_200_kills_at_random_moments_of_a_save_lose_nothing():
+    write_missing("kill_saves.py")
+    run = launch("kill_saves.py", "--kills", 200, "--seed", 1, nproc=1, timeout=240, show=False)
+    lost = [report["lost"] for report in run.ranks[0].reports]
+    assert len(lost) == 200
+    assert set(lost) <= {0, -1}, lost  # the older checkpoint, or the new one
+    assert min(lost.count(0), lost.count(-1)) >= 20  # kills before the end, and after it
+
+
+@pytest.mark.timeout(120)
+def test_the_kills_find_what_a_save_over_the_old_file_loses():
+    write_missing("kill_saves.py")
+    run = launch("kill_saves.py", "--ranks", 1, "--kills", 100, nproc=1, timeout=100, show=False)
+    assert None in [report["lost"] for report in run.ranks[0].reports]

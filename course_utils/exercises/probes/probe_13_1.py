@@ -42,10 +42,10 @@ def look(wishes: list[bool], group: dist.ProcessGroup | None, me: int) -> None:
 
 init()
 world, rank = dist.get_world_size(), dist.get_rank()
-for chosen in [0, *(2**one for one in range(world)), 2**world - 1, 5 % 2**world]:
+for chosen in [*(2**one for one in range(world)), 0, 2**world - 1, 5 % 2**world]:
     look([bool(chosen >> one & 1) for one in range(world)], None, rank)
 if mine := pair():
     group, members = mine
-    for first, second in ((False, True), (False, False), (True, False)):
-        wishes = [first, second] if members[0] == 0 else [second, first]
+    for wishing in (0, 1):  # the other pair wishes nothing, and must not hear of it
+        wishes = [False, members[0] == wishing]
         look(wishes, group, members.index(rank))
