@@ -12,6 +12,7 @@ PACKAGES = {  # of Debian and Ubuntu, with the programs whose absence asks for t
     "iproute2": ("ip", "tc"),
     "chromium fonts-wqy-microhei": ("chromium",),  # the font: for terms in Chinese
     "g++ python3-dev": ("c++",),  # DeepSpeed compiles an extension
+    "slurm-wlm munge": ("slurmctld", "slurmd", "sbatch", "munged"),  # a cluster on this machine
 }
 
 

@@ -63,10 +63,11 @@ def address(host: int) -> str:
     return f"10.0.0.{host + 10}"  # two digits: torchrun ranks hosts by address, sorted as text
 
 
-def meeting(hosts: int, nproc: int) -> list[str]:
+def meeting(hosts: int, nproc: int, restarts: int = 0) -> list[str]:
     """The words after `torchrun`, the same on each host."""
+    again = ["--max-restarts", str(restarts)] if restarts else []
     words = f"--nnodes {hosts} --nproc-per-node {nproc} --rdzv-backend c10d --rdzv-endpoint"
-    return [*words.split(), f"{address(0)}:29500"]
+    return [*words.split(), f"{address(0)}:29500", *again]
 
 
 def why_not(delay: bool = False) -> str:
@@ -115,6 +116,8 @@ def run(
     delay: float = 0.0,
     timeout: float = 120,
     told: Callable[[dict[str, Any]], object] = lambda report: None,
+    restarts: int = 0,
+    patience: float = 0,
 ) -> Run:
     """Run a script under torchrun on several hosts; it can import the files of `workers/`.
 
@@ -129,6 +132,8 @@ def run(
             a message and its answer take twice as long. Needs the kernel's netem.
         timeout: seconds after which the run is stopped.
         told: called with each report of rank 0 as soon as it comes.
+        restarts: torchrun's --max-restarts.
+        patience: seconds that the other hosts may go on when one has failed.
 
     Raises:
         InputError: a number is out of range, or this machine permits no namespaces.
@@ -137,11 +142,12 @@ def run(
     path = script if isinstance(script, Path) else script_path(script)
     check(hosts, nproc, mbit, delay)
     folder = RunFolder(f"links-{path.stem}")
-    words = ["torchrun", *meeting(hosts, nproc), f"workers/{path.name}", *arguments]
+    words = ["torchrun", *meeting(hosts, nproc, restarts), f"workers/{path.name}", *arguments]
     command = " ".join(map(str, words))
     done = Run("links", command, folder, [Rank(rank, folder) for rank in range(hosts * nproc)])
     log = folder.path / "hosts.log"
-    orders = list(map(str, [path, folder.path, hosts, nproc, mbit, delay, *arguments]))
+    numbers = [hosts, nproc, mbit, delay, restarts, patience]
+    orders = list(map(str, [path, folder.path, *numbers, *arguments]))
     start = time.monotonic()
     with log.open("w") as output, building(orders, output) as process:
         if not ended(process, timeout, done.ranks[0], told):

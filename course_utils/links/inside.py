@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 from course_utils.launcher.agent import BOOTSTRAP
@@ -23,7 +24,15 @@ CLONE_NEWNET = 0x40000000  # include/uapi/linux/sched.h
 
 
 def main(
-    script: str, folder: str, hosts: str, nproc: str, mbit: str, delay: str, *arguments: str
+    script: str,
+    folder: str,
+    hosts: str,
+    nproc: str,
+    mbit: str,
+    delay: str,
+    restarts: str,
+    patience: str,
+    *arguments: str,
 ) -> int:
     """Build the network, run `script` on all hosts and wait; 0 if no host failed."""
     threading.Thread(target=end_with_caller, daemon=True).start()
@@ -38,7 +47,7 @@ def main(
         if pid == 0:
             try:
                 join_network(index, mbit, float(delay))
-                words = meeting(int(hosts), int(nproc))
+                words = meeting(int(hosts), int(nproc), int(restarts))
                 ranks = range(index * int(nproc), (index + 1) * int(nproc))
                 host(index, ranks, words, Path(script), Path(folder), list(arguments))
             except BaseException as error:
@@ -49,9 +58,19 @@ def main(
     while running:
         pid, status = os.wait()  # orphans too: this process is their pid 1
         if pid in running and status:
+            wait_for(running - {pid}, float(patience))
             return 1  # the other hosts would wait for this one; the kernel ends them now
         running.discard(pid)
     return 0
+
+
+def wait_for(hosts: set[int], patience: float) -> None:
+    """Let the other hosts go on for a while when one has failed."""
+    deadline = time.monotonic() + patience
+    while hosts and time.monotonic() < deadline:
+        pid, _ = os.waitpid(-1, os.WNOHANG)
+        hosts.discard(pid)
+        time.sleep(0.02)
 
 
 def end_with_caller() -> None:
@@ -88,6 +107,8 @@ def host(
         (own / f"rank_{local}").symlink_to(folder / f"rank_{rank}")
     # On the CPU: the hosts would all take the machine's first GPUs.
     os.environ.update(COURSE_DEVICE="cpu", GLOO_SOCKET_IFNAME="card", OMP_NUM_THREADS="1")
+    # torch 2.15 would keep the ranks' store over a restart, with the addresses of the dead in it.
+    os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
     orders = script_orders(script, arguments, own)
     orders |= {"parent": os.getpid(), "environ": dict(os.environ)}
     import torch.distributed.run

@@ -15,6 +15,7 @@ from tests import ci
 def machine(monkeypatch):
     """A machine whose programs, modules and user a test chooses; `calls` is what was run."""
     programs = {"ip", "tc", "chromium", "c++", "apt-get"}
+    programs |= {"slurmctld", "slurmd", "sbatch", "munged"}
     machine = SimpleNamespace(programs=programs, modules={"deepspeed"}, user=0, status=0, calls=[])
 
     def call(command, **options):
@@ -41,6 +42,7 @@ def test_nothing_is_installed_where_all_is_there(machine, capsys):
         ("tc", ["iproute2"]),
         ("chromium", ["chromium", "fonts-wqy-microhei"]),
         ("c++", ["g++", "python3-dev"]),
+        ("slurmd", ["slurm-wlm", "munge"]),
     ],
 )
 def test_a_missing_program_is_installed(machine, program, packages):

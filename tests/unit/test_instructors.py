@@ -66,6 +66,7 @@ def test_the_batch_file_starts_a_torchrun_on_each_node(tmp_path):
         "SLURM_JOB_NUM_NODES": "2",
         "SLURM_CPUS_PER_TASK": "7",
         "RANKS_PER_NODE": "3",
+        "COURSE_PYTHON": "python3.11",
     }
     done = subprocess.run(
         ["bash", SBATCH, "workers/a b.py", "--steps", "2"],
@@ -76,7 +77,7 @@ def test_the_batch_file_starts_a_torchrun_on_each_node(tmp_path):
     )
     assert done.stderr == ""
     assert done.stdout == (
-        "2: --kill-on-bad-exit=1 --cpus-per-task=7 .venv/bin/torchrun --nnodes 2 "
+        "2: --kill-on-bad-exit=1 --cpus-per-task=7 python3.11 -m torch.distributed.run --nnodes 2 "
         "--nproc-per-node 3 --rdzv-backend c10d --rdzv-endpoint node7:24567 --rdzv-id 1234567 "
         "workers/a b.py --steps 2\n"
     )
