@@ -9,9 +9,9 @@ import pytest
 from course_utils import paths
 from course_utils.notebook.files import write_missing
 from tests import slurm
+from tests.needs import needs
 from tests.waiting import wait_for
 
-permitted = pytest.mark.skipif(bool(slurm.why_not()), reason=slurm.why_not() or "permitted")
 SBATCH = paths.ROOT / "docs" / "templates" / "slurm.sbatch"
 
 
@@ -36,7 +36,7 @@ def state(log):
     return re.findall(r"^state (\w+)$", log.read_text(), re.MULTILINE)
 
 
-@permitted
+@needs(slurm.PROGRAMS, why_not=slurm.why_not())
 @pytest.mark.timeout(400)
 def test_two_nodes_are_signalled_requeued_and_resume_to_the_last_bit(tmp_path):
     write_missing("survivor.py")
@@ -45,8 +45,8 @@ def test_two_nodes_are_signalled_requeued_and_resume_to_the_last_bit(tmp_path):
         cluster.wait_for(job, 120)
         assert len(state(whole)) == 1, whole.read_text()
 
-        # Slurm's shortest limit is a minute: the signal comes some 10 s after the start.
-        limit = ("--time=1", "--signal=B:USR1@50")
+        # Slurm's shortest limit is a minute: the signal comes some 30 s after the start.
+        limit = ("--time=1", "--signal=B:USR1@30")
         paused = ("--pause", 0.6, "--save-every", 1000)
         job, log = submit(cluster, tmp_path, "stopped", *paused, options=limit)
         assert wait_for(lambda: log.exists() and "back into the queue" in log.read_text(), 120)
