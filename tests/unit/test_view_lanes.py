@@ -29,7 +29,7 @@ class WrittenRank:
     def call(self, name: str, number: int, *, returned: bool = False) -> None:
         state = "=" if returned else "."
         (self.rank.dir / "calls.txt").write_text(
-            f"{state}\t1\t{name}\t{number}\t\t[3] torch.float32\tNone\t7\tx.py\n"
+            f"{state}\t1\t{name}\t{number}\t\t[3] torch.float32\tNone\t\t7\tx.py\n"
         )
 
     def prints(self, text: str) -> None:
