@@ -1,4 +1,4 @@
-"""Notebook 05, FSDP and ZeRO: gathering, memory, gradients and their norm."""
+"""Notebook 05, FSDP and ZeRO: gathering, memory, `fully_shard`, gradients and their norm."""
 
 from collections.abc import Callable
 
@@ -29,23 +29,6 @@ MEMORY = [  # stage, parameters, ranks, width, states
     (3, 5, 8, 2, 2),
     (1, 7_000_000_001, 64, 2, 2),
 ]
-
-
-@exercise("05.3", "gather and its gradient", file="exercise_05_3.py", without=TORCHS)
-def check_05_3() -> list[str]:
-    """Whole, gradient and every byte, for several sizes and dtypes."""
-
-    def hint(ranks: int, message: str) -> str:
-        if "must be contiguous" in message.splitlines()[0]:
-            return "Autograd may give you one number, expanded. Which method makes it dense?"
-        wrong = "forward was given n/N values. How many does backward return?"
-        return wrong * ("invalid gradient" in message)
-
-    probe_each("probe_05_3.py", RANKS, hint=hint)
-    return [
-        "1 to 4 ranks, float32 and float64: the whole, and the shard of the averaged gradient",
-        "one all-gather, one reduce-scatter, and the gradient left as it was",
-    ]
 
 
 @exercise("05.1", "memory of each stage")
@@ -104,13 +87,34 @@ def _memory_hint(
     return hint_for(got, known, otherwise, 0) if got != right else "A whole number, an int."
 
 
-@exercise("05.2", "reduce-scatter with the right mean", file="exercise_05_2.py")
+@exercise("05.2", "gather and its gradient", file="exercise_05_2.py", without=TORCHS)
 def check_05_2() -> list[str]:
-    """The shard on each rank, with equal and uneven rows, and in float16."""
-    probe_each("probe_05_2.py", RANKS)
+    """Whole, gradient and every byte, for several sizes and dtypes."""
+
+    def hint(ranks: int, message: str) -> str:
+        if "must be contiguous" in message.splitlines()[0]:
+            return "Autograd may give you one number, expanded. Which method makes it dense?"
+        wrong = "forward was given n/N values. How many does backward return?"
+        return wrong * ("invalid gradient" in message)
+
+    probe_each("probe_05_2.py", RANKS, hint=hint)
     return [
-        "1 to 4 ranks with equal, uneven and no rows, and sums beyond float16's range",
-        "one reduce-scatter of the gradient's bytes, and the gradient left as it was",
+        "1 to 4 ranks, float32 and float64: the whole, and the shard of the averaged gradient",
+        "one all-gather, one reduce-scatter, and the gradient left as it was",
+    ]
+
+
+@exercise("05.3", "fully_shard as it is used", file="exercise_05_3.py")
+def check_05_3() -> list[str]:
+    """What is wrapped, what is in memory, and one step beside one process."""
+
+    def hint(ranks: int, message: str) -> str:
+        return "Which wrapping comes last?" if "Invariant encountered" in message else ""
+
+    probe_each("probe_05_3.py", (2, 3, 4), hint=hint)
+    return [
+        "2 to 4 ranks, sizes that do not divide: every parameter is sharded and has values",
+        "never whole while it is built, one block at a time in forward, and a step of one process",
     ]
 
 
@@ -122,4 +126,14 @@ def check_05_4() -> list[str]:
     return [
         "1 to 4 ranks, with frozen parameters, ranks without any, and float16",
         "the same on each rank, with one collective of one number",
+    ]
+
+
+@exercise("05.5", "reduce-scatter with the right mean", file="exercise_05_5.py")
+def check_05_5() -> list[str]:
+    """The shard on each rank, with equal and uneven rows, and in float16."""
+    probe_each("probe_05_5.py", RANKS)
+    return [
+        "1 to 4 ranks with equal, uneven and no rows, and sums beyond float16's range",
+        "one reduce-scatter of the gradient's bytes, and the gradient left as it was",
     ]

@@ -5,4 +5,10 @@ from course_utils.show.curves import costs, series
 from course_utils.show.grids import Matrix, matrices, pictures
 from course_utils.show.lanes import overlap, schedules, timeline
 from course_utils.show.tape_graph import tape
-from course_utils.show.volumes import buckets, bytes_alive, bytes_per_rank, zero_stages
+from course_utils.show.volumes import (
+    buckets,
+    bytes_alive,
+    bytes_per_rank,
+    memory_per_gpu,
+    zero_stages,
+)

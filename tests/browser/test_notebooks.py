@@ -10,7 +10,7 @@ RUN = [
     "02_data_parallel",  # trainings, whose lanes and curves live for seconds
     "03_ddp",  # a slider, and a run on links
 ]
-SLIDERS = {"03_ddp": 1, "04_ring_allreduce": 3, "05_fsdp": 2, "09_pipeline_parallel": 1}
+SLIDERS = {"03_ddp": 1, "04_ring_allreduce": 3, "05_fsdp": 5, "09_pipeline_parallel": 1}
 SLIDERS |= {"14_all_dimensions": 4}
 LONGEST = 600  # seconds a notebook may take on loaded cores
 

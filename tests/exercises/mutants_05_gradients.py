@@ -1,4 +1,4 @@
-"""Plausible wrong answers to exercises 05.2 and 05.4 of notebook 05, and what each must be told.
+"""Plausible wrong answers to exercises 05.4 and 05.5 of notebook 05, and what each must be told.
 
 For each exercise a list of (what is wrong, the answer's source, a part of the message);
 in `RIGHT` of (what is other than in the solution, the answer's source).
@@ -38,7 +38,7 @@ def _norm(*lines: str) -> str:
 _WEIGHTED = "weighted = gradient * (rows / total.item())"
 
 RIGHT = {
-    "05.2": [
+    "05.5": [
         (
             "a rank alone sends nothing",
             _mean(
@@ -63,7 +63,7 @@ RIGHT = {
 }
 
 MUTANTS = {
-    "05.2": [
+    "05.5": [
         (
             "sent as half",
             _mean(

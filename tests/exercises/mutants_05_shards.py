@@ -1,4 +1,4 @@
-"""Plausible wrong answers to exercises 05.3 and 05.1 of notebook 05, and what each must be told.
+"""Plausible wrong answers to exercises 05.1 and 05.2 of notebook 05, and what each must be told.
 
 For each exercise a list of (what is wrong, the answer's source, a part of the message);
 in `RIGHT` of (what is other than in the solution, the answer's source).
@@ -55,7 +55,7 @@ def _bytes(*lines: str) -> str:
 
 
 RIGHT = {
-    "05.3": [
+    "05.2": [
         (
             "lists, the average by the collective, alone without a message",
             _gather(
@@ -75,7 +75,7 @@ RIGHT = {
 }
 
 MUTANTS = {
-    "05.3": [
+    "05.2": [
         (
             "the sum",
             _backward("dist.reduce_scatter_tensor(part, gradient.contiguous())", "return part"),

@@ -158,6 +158,15 @@ def test_a_rank_holds_what_the_formulas_of_zero_say(ranks):
     assert shown == expected
 
 
+def test_the_memory_of_each_gpu_is_drawn_over_the_number_of_gpus():
+    show.memory_per_gpu({"7B": 7_000_000_000, "70B": 70_000_000_000}, limit=80, title="x")
+    small, large = plt.gcf().axes
+    ends = [(line.get_ydata()[0], line.get_ydata()[-1]) for line in small.get_lines()[:4]]
+    assert [first for first, _ in ends] == pytest.approx([112] * 4)
+    assert [last for _, last in ends] == pytest.approx([112, 28.082, 14.096, 0.1094], rel=1e-3)
+    assert large.get_lines()[0].get_ydata()[0] == pytest.approx(1120)
+
+
 def test_the_parts_of_a_cut_matrix_fill_it_and_have_their_ranks_colours():
     found = parts(Matrix("W", 6, 12, "columns"), ranks=3)
     assert [name for name, *_ in found] == ["W0", "W1", "W2"]

@@ -1,65 +1,77 @@
-"""Calls the student's reduce_gradient with uneven rows and in several dtypes, and counts."""
-
-import math
+"""Calls the student's Gather on shards of several sizes and dtypes, and counts."""
 
 import torch
 import torch.distributed as dist
 
-from course_utils.exercises.compare import Wrong, judge, named_calls
+from course_utils.exercises.compare import expect, expect_calls, judge, name_of
 from course_utils.exercises.findings import judging, observe, random_values, where
-from course_utils.worker import init
+from course_utils.worker import device, init
 
-from exercise_05_2 import reduce_gradient
-
-CASES = {  # rows of each rank, how large its values are, dtype
-    "equal rows": ([4, 4, 4, 4], 1.0, torch.float32),
-    "uneven rows": ([1, 5, 2, 8], 1.0, torch.float32),
-    "many rows": ([2049, 4099, 1, 3], 1.0, torch.float64),
-    "no rows on one rank": ([5, 0, 2, 1], 1.0, torch.float32),
-    "half, uneven rows": ([1, 5, 2, 8], 1.0, torch.float16),
-    "large values": ([4, 4, 4, 4], 20_000.0, torch.float16),
-}
-SIZE = 5  # of a shard; more than the 8 bytes of a number, in float16 too
+from exercise_05_2 import Gather
 
 
-def question(got: object, right: torch.Tensor) -> str:
-    """The question where no known mistake fits."""
-    if not isinstance(got, list) or len(got) != len(right):
-        return "A shard is an N-th of the gradient. How long is yours?"
-    if any(not math.isfinite(each) for each in got):
-        return "Beyond 65504 a float16 is infinite. When do you divide: before the sum or after?"
-    times = torch.tensor(got).double() / right.cpu()
-    if times.std() < 1e-3 * abs(times.mean()):
-        return f"Yours is {times.mean():.3g} times that. By which number do you divide?"
-    return "Which piece of the flat gradient is this rank's? And each rank's weight in the mean?"
+def reduced(shard: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
+    """The gradient that the shard gets from one of the whole."""
+    leaf = shard.clone().requires_grad_()
+    Gather.apply(leaf).backward(gradient)
+    return leaf.grad
+
+
+def look(case: str, size: int, dtype: torch.dtype, seed: int, expanded: bool) -> None:
+    """One shard forward, and one gradient backward."""
+    here = where(case)
+    shards = [random_values(seed + r, size, dtype=dtype) for r in range(world)]
+    gradients = [random_values(seed + 50 + r, size * world, dtype=dtype) for r in range(world)]
+    if expanded:  # as `whole.sum().backward()` gives it: one number, many times
+        gradients = [each[:1].expand(size * world) for each in gradients]
+    mean = sum(gradients) / world
+    own = slice(size * rank, size * (rank + 1))
+    gather = ["all_gather", shards[rank].nbytes]
+    with judging():
+        found = observe(Gather.apply, shards[rank].clone(), names=("the shard",))
+        hint = "All ranks' shards, one after another in the order of the ranks."
+        judge(f"{here} forward", found, torch.cat(shards), (), hint, dtype=dtype)
+        hint = "Which collective gives everybody all shards, and nothing else?"
+        allowed = [[gather], *[[]] * (world == 1)]
+        expect_calls(f"{here} forward", found["calls"], allowed, hint)
+    with judging():
+        names = ("the shard", "the gradient")
+        found = observe(reduced, shards[rank], gradients[rank], names=names)
+        times = f"Yours is {world} times too large, and there are {world} ranks. Sum or average?"
+        mistakes = [
+            (times, (mean * world)[own]),
+            ("That is this rank's own. Who tells it of the others?", gradients[rank][own]),
+            ("That is this rank's own, divided. Who adds up?", gradients[rank][own] / world),
+            ("Divided twice? Count the divisions.", (mean / world)[own]),
+            ("That is the piece of another rank.", mean.roll(-size)[own]),
+        ]
+        hint = "Average all ranks' gradients. Which piece belongs to this rank?"
+        what = f"{here}: the gradient of its shard"
+        judge(what, found, mean[own], mistakes, hint, dtype=dtype, verb="is")
+        reduce = ["reduce_scatter", mean.nbytes]
+        one = [[gather], [reduce], []] if world == 1 else []
+        hint = "The whole average is more than this rank needs. Which collective gives its part?"
+        expect_calls(f"{here} backward", found["calls"], [[gather, reduce], *one], hint)
+
+
+def two_shards() -> None:
+    """Two shards forward before either goes backward."""
+    leaves = [torch.ones(size, device=device(), requires_grad=True) for size in (2, 3)]
+    wholes = [Gather.apply(leaf) for leaf in leaves]
+    for whole in wholes:
+        whole.backward(torch.ones_like(whole))
+    with judging():
+        for leaf in leaves:
+            here = where("two shards forward, then both backward")
+            hint = "What does yours remember of a call? It belongs into `ctx`, not into the class."
+            expect(f"{here}: a gradient is", leaf.grad, torch.ones_like(leaf), otherwise=hint)
 
 
 init()
 rank, world = dist.get_rank(), dist.get_world_size()
-own = slice(SIZE * rank, SIZE * (rank + 1))
-for number, (case, (rows, scale, dtype)) in enumerate(CASES.items()):
-    every = [
-        scale * (1 + random_values(10 * number + r, SIZE * world).abs()).clamp(max=3).to(dtype)
-        for r in range(world)
-    ]
-    found = observe(reduce_gradient, every[rank].clone(), rows[rank], names=("the gradient",))
-    total = sum(rows[:world])
-    doubles = [each.double()[own] for each in every]
-    right = sum(each * n / total for each, n in zip(doubles, rows, strict=False))
-    counts = ", ".join(map(str, rows[:world]))
-    here = where(f"{counts} rows, {case}")
-    with judging():
-        means = "That is a mean of the ranks' means. Whose rows weigh too much in it?"
-        known = [
-            (means, sum(doubles) / world),
-            ("That is the sum over the ranks. What makes it a mean?", sum(doubles)),
-            ("That is this rank's own. Who tells it of the others?", doubles[rank]),
-        ]
-        judge(here, found, right, known, question(found["answer"], right), dtype=dtype)
-    with judging():
-        large = [call for call in found["calls"] if call[1] > 8]
-        wanted = [["reduce_scatter", every[rank].nbytes]]
-        if large not in ([wanted, []] if world == 1 else [wanted]) or len(found["calls"]) > 2:
-            said = f"{here} called {named_calls(found['calls'])}; expected {named_calls(wanted)}"
-            hint = "A shard is all that this rank needs. Which collective gives it just that?"
-            raise Wrong(f"{said}, and at most one collective of a number", hint)
+for number, size in enumerate((2, 1, 37)):
+    for dtype in (torch.float32, torch.float64):
+        case = f"{size * world} values, {name_of(dtype)}"
+        look(case, size, dtype, 100 * number, expanded=False)
+look("the gradient of a sum", 3, torch.float32, 900, expanded=True)
+two_shards()

@@ -1,77 +1,147 @@
-"""Calls the student's Gather on shards of several sizes and dtypes, and counts."""
+"""Calls the student's prepare on a model without memory: what it wraps, holds and trains."""
 
 import torch
 import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
-from course_utils.exercises.compare import expect, expect_calls, judge, name_of
-from course_utils.exercises.findings import judging, observe, random_values, where
-from course_utils.worker import device, init
+from course_utils.exercises.compare import Wrong, count
+from course_utils.exercises.findings import judging, random_values, where
+from course_utils.worker import device, init, worst_of_ranks
 
-from exercise_05_3 import Gather
+from exercise_05_3 import prepare
 
-
-def reduced(shard: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
-    """The gradient that the shard gets from one of the whole."""
-    leaf = shard.clone().requires_grad_()
-    Gather.apply(leaf).backward(gradient)
-    return leaf.grad
-
-
-def look(case: str, size: int, dtype: torch.dtype, seed: int, expanded: bool) -> None:
-    """One shard forward, and one gradient backward."""
-    here = where(case)
-    shards = [random_values(seed + r, size, dtype=dtype) for r in range(world)]
-    gradients = [random_values(seed + 50 + r, size * world, dtype=dtype) for r in range(world)]
-    if expanded:  # as `whole.sum().backward()` gives it: one number, many times
-        gradients = [each[:1].expand(size * world) for each in gradients]
-    mean = sum(gradients) / world
-    own = slice(size * rank, size * (rank + 1))
-    gather = ["all_gather", shards[rank].nbytes]
-    with judging():
-        found = observe(Gather.apply, shards[rank].clone(), names=("the shard",))
-        hint = "All ranks' shards, one after another in the order of the ranks."
-        judge(f"{here} forward", found, torch.cat(shards), (), hint, dtype=dtype)
-        hint = "Which collective gives everybody all shards, and nothing else?"
-        allowed = [[gather], *[[]] * (world == 1)]
-        expect_calls(f"{here} forward", found["calls"], allowed, hint)
-    with judging():
-        names = ("the shard", "the gradient")
-        found = observe(reduced, shards[rank], gradients[rank], names=names)
-        times = f"Yours is {world} times too large, and there are {world} ranks. Sum or average?"
-        mistakes = [
-            (times, (mean * world)[own]),
-            ("That is this rank's own. Who tells it of the others?", gradients[rank][own]),
-            ("That is this rank's own, divided. Who adds up?", gradients[rank][own] / world),
-            ("Divided twice? Count the divisions.", (mean / world)[own]),
-            ("That is the piece of another rank.", mean.roll(-size)[own]),
-        ]
-        hint = "Average all ranks' gradients. Which piece belongs to this rank?"
-        what = f"{here}: the gradient of its shard"
-        judge(what, found, mean[own], mistakes, hint, dtype=dtype, verb="is")
-        reduce = ["reduce_scatter", mean.nbytes]
-        one = [[gather], [reduce], []] if world == 1 else []
-        hint = "The whole average is more than this rank needs. Which collective gives its part?"
-        expect_calls(f"{here} backward", found["calls"], [[gather, reduce], *one], hint)
+WIDTH, BLOCKS, CLOSE = 13, 5, 1e-9
 
 
-def two_shards() -> None:
-    """Two shards forward before either goes backward."""
-    leaves = [torch.ones(size, device=device(), requires_grad=True) for size in (2, 3)]
-    wholes = [Gather.apply(leaf) for leaf in leaves]
-    for whole in wholes:
-        whole.backward(torch.ones_like(whole))
-    with judging():
-        for leaf in leaves:
-            here = where("two shards forward, then both backward")
-            hint = "What does yours remember of a call? It belongs into `ctx`, not into the class."
-            expect(f"{here}: a gradient is", leaf.grad, torch.ones_like(leaf), otherwise=hint)
+class Model(nn.Module):
+    """(B, WIDTH) -> (B, 3); odd sizes, and parameters of the root's own on both sides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.filled = nn.Linear(WIDTH, WIDTH, dtype=torch.float64), 0
+        self.blocks = nn.ModuleList(
+            nn.Sequential(nn.Linear(WIDTH, 29), nn.Tanh(), nn.Linear(29, WIDTH)).double()
+            for _ in range(BLOCKS)
+        )
+        self.last = nn.Linear(WIDTH, 3, dtype=torch.float64)
+
+    def reset_parameters(self) -> None:
+        """Give values to parameters that have memory."""
+        self.filled += not any(each.is_meta for each in self.parameters())
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                module.reset_parameters()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Blocks around a residual stream."""
+        x = self.first(x)
+        for block in self.blocks:
+            x = x + block(x)
+        return self.last(x)
+
+
+class Largest(TorchDispatchMode):
+    """The most values of any tensor that an operation has made."""
+
+    values = 0
+
+    def __torch_dispatch__(self, operator, types, arguments=(), named=None):
+        result = operator(*arguments, **(named or {}))
+        for each in tree_leaves(result):
+            if isinstance(each, Tensor) and not isinstance(each, DTensor) and not each.is_meta:
+                self.values = max(self.values, each.untyped_storage().nbytes() // 8)
+        return result
+
+
+def whole_blocks(model: Model) -> int:
+    """How many blocks are not sharded at this moment."""
+    return sum(
+        not any(isinstance(each, DTensor) for each in block.parameters()) for block in model.blocks
+    )
+
+
+def sharded(name: str, parameter: Tensor) -> None:
+    """Refuse a parameter that is not cut, or has no memory."""
+    if not isinstance(parameter, DTensor):
+        hint = "Which call shards what is in no block? It comes last."
+        hint = "Which call shards a block?" if name.startswith("blocks") else hint
+        raise Wrong(f"{here}: {name} is not sharded", hint)
+    if parameter.is_meta:
+        hint = "Which method of a module gives a model on the meta device memory?"
+        raise Wrong(f"{here}: {name} is still on the meta device", hint)
+
+
+def prepared() -> tuple[Model, torch.optim.Optimizer]:
+    """The model and optimizer that the student's function makes, looked at."""
+    with torch.device("meta"):
+        model = Model()
+    largest = max(each.numel() for each in model.parameters())
+    with Largest() as made:
+        optimizer = prepare(model)
+    if not isinstance(optimizer, torch.optim.SGD):
+        said = f"{here}: prepare returned {type(optimizer).__name__}, expected SGD"
+        raise Wrong(said, "Return the optimizer. It is the last thing to make.")
+    if world > 1 and made.values >= largest:
+        said = f"{here}: prepare had {count(made.values, 'value')} in one tensor on this rank"
+        hint = f"The largest parameter has {largest}. Shard before there is memory, or after?"
+        raise Wrong(said, hint)
+    for name, parameter in model.named_parameters():
+        sharded(name, parameter)
+    known = {id(each) for group in optimizer.param_groups for each in group["params"]}
+    if known != {id(each) for each in model.parameters()}:
+        hint = "fully_shard replaces the parameters. When do you make the optimizer?"
+        raise Wrong(f"{here}: the optimizer holds other tensors than the model", hint)
+    if not model.filled:
+        hint = "to_empty gives memory with whatever was there. Which method gives values?"
+        raise Wrong(f"{here}: the parameters have memory, but nobody gave them values", hint)
+    return model, optimizer
+
+
+def train(model: Model, optimizer: torch.optim.Optimizer, rows: Tensor) -> list[int]:
+    """One step; how many blocks are whole when each block computes, and at the end of forward."""
+    seen: list[int] = []
+    for block in model.blocks:
+        block.register_forward_pre_hook(lambda *_: seen.append(whole_blocks(model)))
+    loss = model(rows).square().mean()
+    seen.append(whole_blocks(model))
+    loss.backward()
+    optimizer.step()
+    return seen
+
+
+def values(model: Model) -> list[Tensor]:
+    """Every parameter, whole; a collective."""
+    return [each.detach().full_tensor().clone() for each in model.parameters()]
+
+
+def look() -> None:
+    """Judge one call."""
+    model, optimizer = prepared()
+    alone = Model().to(device())
+    for parameter, value in zip(alone.parameters(), values(model), strict=True):
+        parameter.data.copy_(value)
+    batch = random_values(0, 2 * world, WIDTH, dtype=torch.float64)
+    *seen, after = train(model, optimizer, batch[rank::world])
+    if max(seen) > 3:
+        said = f"{here}: {max(seen)} of {BLOCKS} blocks are whole while one of them computes"
+        raise Wrong(said, "What fully_shard wraps is gathered at once. What did you wrap?")
+    if after:
+        said = f"{here}: after forward {count(after, 'block')} of {BLOCKS} are still whole"
+        raise Wrong(said, "Which argument of fully_shard keeps a block whole until backward?")
+    alone(batch).square().mean().backward()
+    with torch.no_grad():
+        right = [each - 0.1 * each.grad for each in alone.parameters()]
+    differences = [(a - b).abs() for a, b in zip(values(model), right, strict=True)]
+    if not worst_of_ranks(differences) < CLOSE:
+        said = f"{here}: after one step the model is not the one of one process"
+        raise Wrong(said, "SGD with lr=0.1, on what prepare returned: what is other than that?")
 
 
 init()
-rank, world = dist.get_rank(), dist.get_world_size()
-for number, size in enumerate((2, 1, 37)):
-    for dtype in (torch.float32, torch.float64):
-        case = f"{size * world} values, {name_of(dtype)}"
-        look(case, size, dtype, 100 * number, expanded=False)
-look("the gradient of a sum", 3, torch.float32, 900, expanded=True)
-two_shards()
+rank, world, here = dist.get_rank(), dist.get_world_size(), where()
+torch.manual_seed(rank)
+with judging():
+    look()
