@@ -173,6 +173,8 @@ class _Counting(TorchDispatchMode):
     def __torch_dispatch__(
         self, operator: Any, types: Any, arguments: tuple = (), named: dict | None = None
     ) -> Any:
+        if any(kind.__name__ == "DTensor" for kind in types):
+            return NotImplemented  # DTensor acts first; its own calls come back here
         named = named or {}
         if operator.namespace in ("c10d", "_c10d_functional", "_dtensor"):
             names = [argument.name for argument in operator._schema.arguments]

@@ -1,4 +1,4 @@
-"""Notebook 06, tensor parallel: f and g, column and row, q, k and v, a loss over cut logits."""
+"""Notebook 06, tensor parallel: f and g, column and row, a loss over sharded logits, q, k and v."""
 
 from course_utils.exercises.checking import exercise, probe, probe_each
 
@@ -26,18 +26,21 @@ def check_06_2() -> list[str]:
     ]
 
 
-@exercise("06.3", "q, k and v side by side", file="exercise_06_3.py")
+@exercise("06.3", "a loss over sharded logits", file="exercise_06_3.py", without=TORCHS)
 def check_06_3() -> list[str]:
-    """The order of the rows, for weights and biases."""
-    probe("probe_06_3.py", 1)
-    return ["1 to 12 heads, weights and biases: every cut between heads keeps q, k and v together"]
-
-
-@exercise("06.4", "a loss over cut logits", file="exercise_06_4.py", without=TORCHS)
-def check_06_4() -> list[str]:
     """Losses and gradients beside those of all logits, large ones too, and what is sent."""
-    probe_each("probe_06_4.py", RANKS)
+    probe_each("probe_06_3.py", RANKS)
     return [
         "2, 3 and 4 ranks: each position's loss and the gradient of each logit, also of large ones",
+        "logits of minus infinity, of other tokens",
         "at most 4 values per position in collectives",
+    ]
+
+
+@exercise("06.4", "q, k and v side by side, by KV heads", file="exercise_06_4.py")
+def check_06_4() -> list[str]:
+    """The order of the rows, for weights and biases."""
+    probe("probe_06_4.py", 1)
+    return [
+        "2 to 6 KV heads, 1 to 4 query heads each: every cut between KV heads keeps them together"
     ]

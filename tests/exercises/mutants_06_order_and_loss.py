@@ -7,7 +7,7 @@ in `RIGHT` of (what is other than in the solution, the answer's source).
 _ORDER = """
 import torch
 
-def side_by_side(q, k, v, heads):
+def side_by_side(q, k, v, kv_heads):
     {body}
 """
 
@@ -24,7 +24,8 @@ def cut_cross_entropy(logits, targets, group=None):
     shifted = logits - largest[:, None]
     place = targets - dist.get_rank(group) * size
     mine = (place >= 0) & (place < size)
-    chosen = shifted.gather(1, place.where(mine, 0)[:, None])[:, 0] * mine
+    chosen = shifted.gather(1, place.where(mine, 0)[:, None])[:, 0]
+    chosen_, chosen = chosen, chosen.where(mine, 0)
     total = shifted.exp().sum(dim=1)
     {body}
 """
@@ -39,7 +40,7 @@ def _loss(*lines: str) -> str:
 
 
 RIGHT = {
-    "06.4": [
+    "06.3": [
         (
             "each part's own logsumexp first",
             """
@@ -65,63 +66,21 @@ def cut_cross_entropy(logits, targets, group=None):
 
 MUTANTS = {
     "06.3": [
-        ("q, then k, then v", _order("return torch.cat([q, k, v])"), "hold the v of head 0?"),
         (
-            "row by row",
-            _order("return torch.stack([q, k, v], dim=1).flatten(0, 1)"),
-            "stay together",
-        ),
-        (
-            "backwards",
-            _order(
-                "three = [each.unflatten(0, (heads, -1)) for each in (q, k, v)]",
-                "return torch.stack(three, dim=1).flatten(0, 2).flip(0)",
+            "a factor 0 for the target of others",
+            _loss(
+                "both = reduce_from_group(torch.stack([total, chosen_ * mine]), group)",
+                "return both[0].log() - both[1]",
             ),
-            "rows of q, then of k",
+            "0 times inf",
         ),
-        (
-            "heads of D/H rows taken for D/H heads",
-            _order(
-                "three = [each.unflatten(0, (-1, heads)) for each in (q, k, v)]",
-                "return torch.stack(three, dim=1).flatten(0, 2)",
-            ),
-            "for one head after the other",
-        ),
-        (
-            "weights only",
-            _order(
-                "three = [each.view(heads, -1, each.size(1)) for each in (q, k, v)]",
-                "return torch.cat(three, dim=1).flatten(0, 1)",
-            ),
-            "IndexError",
-        ),
-        (
-            "always float32",
-            _order(
-                "three = [each.unflatten(0, (heads, -1)).float() for each in (q, k, v)]",
-                "return torch.stack(three, dim=1).flatten(0, 2)",
-            ),
-            "another dtype?",
-        ),
-        (
-            "cut into the first tensor",
-            _order(
-                "three = [each.unflatten(0, (heads, -1)) for each in (q, k, v)]",
-                "made = torch.stack(three, dim=1).flatten(0, 2)",
-                "q.zero_()",
-                "return made",
-            ),
-            "changed q that it was given",
-        ),
-    ],
-    "06.4": [
         (
             "the largest of all without their sign",
             _loss(
                 "largest = logits.detach().abs().amax(dim=1)",
                 "dist.all_reduce(largest, dist.ReduceOp.MAX)",
                 "shifted = logits - largest[:, None]",
-                "chosen = shifted.gather(1, place.where(mine, 0)[:, None])[:, 0] * mine",
+                "chosen = shifted.gather(1, place.where(mine, 0)[:, None])[:, 0].where(mine, 0)",
                 "both = reduce_from_group(torch.stack([shifted.exp().sum(1), chosen]))",
                 "return both[0].log() - both[1]",
             ),
@@ -131,7 +90,7 @@ MUTANTS = {
             "the last id of a part lost",
             _loss(
                 "mine = (place >= 0) & (place < size - 1)",
-                "chosen = shifted.gather(1, place.where(mine, 0)[:, None])[:, 0] * mine",
+                "chosen = shifted.gather(1, place.where(mine, 0)[:, None])[:, 0].where(mine, 0)",
                 "both = reduce_from_group(torch.stack([total, chosen]))",
                 "return both[0].log() - both[1]",
             ),
@@ -159,7 +118,7 @@ MUTANTS = {
             _loss(
                 "place = targets - dist.get_rank(group) * 7",
                 "mine = (place >= 0) & (place < size)",
-                "chosen = shifted.gather(1, place.where(mine, 0)[:, None])[:, 0] * mine",
+                "chosen = shifted.gather(1, place.where(mine, 0)[:, None])[:, 0].where(mine, 0)",
                 "both = reduce_from_group(torch.stack([total, chosen]), group)",
                 "return both[0].log() - both[1]",
             ),
@@ -171,7 +130,7 @@ MUTANTS = {
                 "largest = logits.detach().amax(dim=1).clamp(min=0)",
                 "dist.all_reduce(largest, dist.ReduceOp.MAX, group)",
                 "shifted = logits - largest[:, None]",
-                "chosen = shifted.gather(1, place.where(mine, 0)[:, None])[:, 0] * mine",
+                "chosen = shifted.gather(1, place.where(mine, 0)[:, None])[:, 0].where(mine, 0)",
                 "both = reduce_from_group(torch.stack([shifted.exp().sum(1), chosen]), group)",
                 "return both[0].log() - both[1]",
             ),
@@ -186,7 +145,7 @@ MUTANTS = {
             "no maximum",
             _loss(
                 "shifted, largest = logits, 0",
-                "chosen = shifted.gather(1, place.where(mine, 0)[:, None])[:, 0] * mine",
+                "chosen = shifted.gather(1, place.where(mine, 0)[:, None])[:, 0].where(mine, 0)",
                 "both = reduce_from_group(torch.stack([shifted.exp().sum(1), chosen]))",
                 "return both[0].log() - both[1]",
             ),
@@ -196,7 +155,7 @@ MUTANTS = {
             "each rank's own maximum",
             _loss(
                 "shifted = logits - logits.detach().amax(1, keepdim=True)",
-                "chosen = shifted.gather(1, place.where(mine, 0)[:, None])[:, 0] * mine",
+                "chosen = shifted.gather(1, place.where(mine, 0)[:, None])[:, 0].where(mine, 0)",
                 "both = reduce_from_group(torch.stack([shifted.exp().sum(1), chosen]))",
                 "return both[0].log() - both[1]",
             ),
@@ -242,6 +201,72 @@ MUTANTS = {
                 "return reduce_from_group(total).log() - reduce_from_group(chosen.detach())",
             ),
             "Compare it with the gradient of all logits",
+        ),
+    ],
+    "06.4": [
+        ("q, then k, then v", _order("return torch.cat([q, k, v])"), "hold the v of KV head 0?"),
+        (
+            "as many query heads as KV heads",
+            _order(
+                "three = [each.unflatten(0, (kv_heads, -1)) for each in (q, k, v)]",
+                "return torch.stack(three, dim=1).flatten(0, 2)",
+            ),
+            "RuntimeError",
+        ),
+        (
+            "k and v repeated for each query head",
+            _order(
+                "size = k.size(0) // kv_heads",
+                "times = q.size(0) // k.size(0)",
+                "q, k, v = (each.unflatten(0, (-1, size)) for each in (q, k, v))",
+                "k, v = (each.repeat_interleave(times, 0) for each in (k, v))",
+                "return torch.cat([q, k, v], dim=1).flatten(0, 1)",
+            ),
+            "Each KV head once",
+        ),
+        (
+            "backwards",
+            _order(
+                "three = [each.unflatten(0, (kv_heads, -1)) for each in (q, k, v)]",
+                "return torch.cat(three, dim=1).flatten(0, 1).flip(0)",
+            ),
+            "then its k, then its v",
+        ),
+        (
+            "the query heads dealt out like cards",
+            _order(
+                "q = q.unflatten(0, (-1, kv_heads, k.size(0) // kv_heads)).transpose(0, 1)",
+                "q = q.flatten(1, 2)",
+                "k, v = (each.unflatten(0, (kv_heads, -1)) for each in (k, v))",
+                "return torch.cat([q, k, v], dim=1).flatten(0, 1)",
+            ),
+            "All q rows of KV head 0",
+        ),
+        (
+            "weights only",
+            _order(
+                "three = [each.view(kv_heads, -1, each.size(1)) for each in (q, k, v)]",
+                "return torch.cat(three, dim=1).flatten(0, 1)",
+            ),
+            "IndexError",
+        ),
+        (
+            "always float32",
+            _order(
+                "three = [each.unflatten(0, (kv_heads, -1)).float() for each in (q, k, v)]",
+                "return torch.cat(three, dim=1).flatten(0, 1)",
+            ),
+            "another dtype?",
+        ),
+        (
+            "cut into the first tensor",
+            _order(
+                "three = [each.unflatten(0, (kv_heads, -1)) for each in (q, k, v)]",
+                "made = torch.cat(three, dim=1).flatten(0, 1)",
+                "q.zero_()",
+                "return made",
+            ),
+            "changed q that it was given",
         ),
     ],
 }

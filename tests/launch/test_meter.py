@@ -125,6 +125,20 @@ report(calls=[list(call[:2]) for call in moved.calls])
         assert counted["calls"] == [["all_reduce", 24], ["all_gather", 32]]
 
 
+def test_what_an_operation_on_dtensors_sends_is_seen(count):
+    body = """
+from torch.distributed.tensor import Shard, distribute_tensor, init_device_mesh
+from torch.distributed.tensor.parallel import loss_parallel
+mesh = init_device_mesh("cpu", (world,))
+logits = distribute_tensor(torch.ones(5, 12), mesh, [Shard(1)])
+with loss_parallel(), meter() as moved:
+    torch.nn.functional.cross_entropy(logits, torch.arange(5))
+report(calls=[list(call[:2]) for call in moved.calls])
+"""
+    for counted in count(body):
+        assert counted["calls"] == [["all_reduce", 20]] * 3
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts a socket's bytes")
 @pytest.mark.parametrize("nproc", [2, 3, 4])
 def test_the_kernel_counts_the_same(count, nproc):

@@ -1,26 +1,80 @@
-"""Calls the student's side_by_side with weights and biases, and judges the order of the rows."""
+"""Calls the student's loss over a cut vocabulary, beside the one of all logits."""
 
 import torch
+import torch.distributed as dist
+from torch.nn.functional import cross_entropy
 
-from course_utils.exercises.compare import count, judge
-from course_utils.exercises.findings import judging, observe, random_values
+from course_utils.exercises.compare import Wrong
+from course_utils.exercises.cut_layers import NEEDED, look
+from course_utils.exercises.findings import judging, pair, random_values, where
+from course_utils.meter import meter
+from course_utils.worker import device, init
 
-from exercise_06_3 import side_by_side
+from exercise_06_3 import cut_cross_entropy
 
-for heads, shape in ((2, (4,)), (2, (4, 3)), (3, (6, 6)), (4, (4,)), (1, (3, 3)), (12, (24, 5))):
-    for dtype in (torch.float32, torch.float64):
-        three = [random_values(seed, *shape, dtype=dtype) for seed in (1, 2, 3)]
-        size = shape[0] // heads
-        rows = [each[h * size :][:size] for h in range(heads) for each in three]
-        crosswise = torch.stack(three, dim=1).flatten(0, 1)  # row by row, whatever the heads
-        mistakes = [
-            ("Cut yours in two: does the first half hold the v of head 0?", torch.cat(three)),
-            ("The D/H rows of a head's q stay together.", crosswise),
-            ("Rounded: where does yours take another dtype?", torch.cat(rows).float()),
-        ]
-        right = torch.cat(rows)  # before the call, which might change what it is given
-        found = observe(side_by_side, *three, heads, names=("q", "k", "v"))
-        with judging():
-            call = f"{count(heads, 'head')}, three tensors {shape}: side_by_side"
-            hint = "D/H rows of q, then of k, then of v, for one head after the other."
-            judge(call, found, right, mistakes, hint, dtype=dtype)
+MOST_VALUES = 4  # that a rank may hand to collectives for each position
+LARGE = "With small logits yours is right. What is exp(1000)? And whose maximum is taken?"
+MASKED = "A token of -inf adds exp(-inf) = 0. What is 0 times -inf? And which operation gives it?"
+TARGET = "ln of the sum over the whole vocabulary, minus the target's logit, which one rank has."
+
+
+def probe(case: str, size: int, targets: list[int], dtype, group, members: list) -> None:
+    """One call: `size` tokens of the vocabulary on each of `members`."""
+    t, place = len(members), members.index(dist.get_rank())
+    whole = random_values(5, len(targets), size * t, dtype=dtype)
+    whole = {"large": 1000 * whole, "negative": whole - 2000}.get(case, whole).requires_grad_()
+    ids = torch.tensor(targets, device=device())
+    if case == "masked":  # every second id that is no target can never come
+        never = [each for each in range(0, size * t, 2) if each not in targets]
+        whole = whole.detach().index_fill(1, torch.tensor(never, device=device()), -torch.inf)
+        whole.requires_grad_()
+    factors = random_values(6, len(targets), dtype=dtype)
+    y = cross_entropy(whole, ids, reduction="none")
+    y.backward(factors)
+    y, logits = y.detach(), whole.detach().chunk(t, 1)[place].contiguous()
+    gradient = whole.grad.chunk(t, 1)[place]
+    here = where(f"{case} logits, {len(targets)} x {size}" + f", ranks {members}" * (t < world))
+    mistakes = {
+        "y": [("A loss for each position, (n,): not their mean.", y.mean())],
+        "logits": [("Every rank has it already, and yours adds them up.", t * gradient)],
+    }
+    hint = {"small": TARGET, "masked": MASKED}.get(case, LARGE)
+    hint += " And where does `group` go?" * (t < world)
+    values, given = [], ids.clone()
+
+    def call(logits: torch.Tensor) -> torch.Tensor:
+        with meter() as moved:
+            found = cut_cross_entropy(logits, given, group)
+        values.append(sum(call.bytes for call in moved.calls) / logits.element_size())
+        return found
+
+    look(
+        here,
+        call,
+        {"logits": logits},
+        factors,
+        y,
+        {"logits": gradient},
+        forward=None,
+        backward=[[]],
+        mistakes=mistakes,
+        otherwise={"y": hint, "logits": "Compare it with the gradient of all logits, cut."},
+    )
+    with judging():
+        if not torch.equal(given, ids):
+            raise Wrong(f"{here} changed targets that it was given", NEEDED)
+        if (most := values[0] / len(targets)) > MOST_VALUES:
+            said = f"{here} handed {most:g} values per position to collectives, allowed are 4"
+            raise Wrong(said, "Which numbers of a rank does the formula need, for each position?")
+
+
+init()
+world, mine = dist.get_world_size(), pair()
+all_ranks = None, list(range(world))
+for dtype in (torch.float64, torch.float32):
+    for case in ("small", "large", "negative", "masked") if dtype is torch.float64 else ("small",):
+        # The first and last id of the first rank, of the second, and of the last.
+        probe(case, 7, [0, 6, 7, 13, 7 * world - 1], dtype, *all_ranks)
+    probe("small", 3, [4], dtype, *all_ranks)
+    if mine:
+        probe("small", 4, [7, 0, 3], dtype, *mine)

@@ -1,75 +1,38 @@
-"""Calls the student's loss over a cut vocabulary, beside the one of all logits."""
+"""Calls the student's side_by_side with weights and biases, and judges the order of the rows."""
 
 import torch
-import torch.distributed as dist
-from torch.nn.functional import cross_entropy
 
-from course_utils.exercises.compare import Wrong
-from course_utils.exercises.cut_layers import NEEDED, look
-from course_utils.exercises.findings import judging, pair, random_values, where
-from course_utils.meter import meter
-from course_utils.worker import device, init
+from course_utils.exercises.compare import count, judge
+from course_utils.exercises.findings import judging, observe, random_values
 
-from exercise_06_4 import cut_cross_entropy
+from exercise_06_4 import side_by_side
 
-MOST_VALUES = 4  # that a rank may hand to collectives for each position
-LARGE = "With small logits yours is right. What is exp(1000)? And whose maximum is taken?"
-TARGET = "ln of the sum over the whole vocabulary, minus the target's logit, which one rank has."
-
-
-def probe(case: str, size: int, targets: list[int], dtype, group, members: list) -> None:
-    """One call: `size` tokens of the vocabulary on each of `members`."""
-    t, place = len(members), members.index(dist.get_rank())
-    whole = random_values(5, len(targets), size * t, dtype=dtype)
-    whole = {"large": 1000 * whole, "negative": whole - 2000}.get(case, whole).requires_grad_()
-    ids = torch.tensor(targets, device=device())
-    factors = random_values(6, len(targets), dtype=dtype)
-    y = cross_entropy(whole, ids, reduction="none")
-    y.backward(factors)
-    y, logits = y.detach(), whole.detach().chunk(t, 1)[place].contiguous()
-    gradient = whole.grad.chunk(t, 1)[place]
-    here = where(f"{case} logits, {len(targets)} x {size}" + f", ranks {members}" * (t < world))
-    mistakes = {
-        "y": [("A loss for each position, (n,): not their mean.", y.mean())],
-        "logits": [("Every rank has it already, and yours adds them up.", t * gradient)],
-    }
-    hint = TARGET if case == "small" else LARGE
-    hint += " And where does `group` go?" * (t < world)
-    values, given = [], ids.clone()
-
-    def call(logits: torch.Tensor) -> torch.Tensor:
-        with meter() as moved:
-            found = cut_cross_entropy(logits, given, group)
-        values.append(sum(call.bytes for call in moved.calls) / logits.element_size())
-        return found
-
-    look(
-        here,
-        call,
-        {"logits": logits},
-        factors,
-        y,
-        {"logits": gradient},
-        forward=None,
-        backward=[[]],
-        mistakes=mistakes,
-        otherwise={"y": hint, "logits": "Compare it with the gradient of all logits, cut."},
-    )
-    with judging():
-        if not torch.equal(given, ids):
-            raise Wrong(f"{here} changed targets that it was given", NEEDED)
-        if (most := values[0] / len(targets)) > MOST_VALUES:
-            said = f"{here} handed {most:g} values per position to collectives, allowed are 4"
-            raise Wrong(said, "Which numbers of a rank does the formula need, for each position?")
-
-
-init()
-world, mine = dist.get_world_size(), pair()
-all_ranks = None, list(range(world))
-for dtype in (torch.float64, torch.float32):
-    for case in ("small", "large", "negative") if dtype is torch.float64 else ("small",):
-        # The first and last id of the first rank, of the second, and of the last.
-        probe(case, 7, [0, 6, 7, 13, 7 * world - 1], dtype, *all_ranks)
-    probe("small", 3, [4], dtype, *all_ranks)
-    if mine:
-        probe("small", 4, [7, 0, 3], dtype, *mine)
+SIZES = (  # KV heads, query heads for each, numbers per head, what follows the rows
+    *((2, 1, 2, ()), (2, 2, 2, (3,)), (3, 4, 2, (6,)), (4, 2, 1, ())),
+    *((1, 3, 3, (3,)), (6, 2, 2, (5,))),
+)
+for kv_heads, each_has, size, rest in SIZES:
+    for dtype in (torch.float32, torch.float64):
+        rows = kv_heads * size
+        q = random_values(1, each_has * rows, *rest, dtype=dtype)
+        k, v = (random_values(seed, rows, *rest, dtype=dtype) for seed in (2, 3))
+        parts = zip(q.split(each_has * size), k.split(size), v.split(size), strict=True)
+        right = torch.cat([tensor for part in parts for tensor in part])
+        owners = [head // each_has for head in range(each_has * kv_heads)]
+        keys, values = k.split(size), v.split(size)
+        threes = [(h, keys[o], values[o]) for h, o in zip(q.split(size), owners, strict=True)]
+        repeated = torch.cat([tensor for three in threes for tensor in three])
+        mistakes = [
+            (
+                "Cut yours in two: does the first half hold the v of KV head 0?",
+                torch.cat([q, k, v]),
+            ),
+            ("Rounded: where does yours take another dtype?", right.float()),
+            ("Each KV head once, not once for each query head.", repeated),
+        ]
+        found = observe(side_by_side, q, k, v, kv_heads, names=("q", "k", "v"))
+        with judging():
+            shapes = f"q {tuple(q.shape)}, k and v {tuple(k.shape)}"
+            call = f"{count(kv_heads, 'KV head')}, {shapes}: side_by_side"
+            hint = "All q rows of KV head 0, then its k, then its v, then the next KV head."
+            judge(call, found, right, mistakes, hint, dtype=dtype)
