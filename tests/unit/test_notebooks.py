@@ -75,7 +75,7 @@ def test_a_cell_whose_magic_refuses_it_stands_in_no_other_s_way(book, line):
 
 
 @pytest.mark.parametrize(
-    "text", ["SECOND = set()
+SECOND = set()
 # What a student can finish in one sitting, before the part headed "Going further".
 MOST_CELLS, MOST_MINUTES, MOST_VISIBLE_LINES, FEWEST_PICTURES = 75, 115, 40, 3
 MOST_WORDS, MOST_LINES = 3800, 900  # of the second edition
