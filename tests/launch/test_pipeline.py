@@ -81,6 +81,40 @@ pipeline = Pipeline(part, mse_loss, 5, group=half)
 pipeline.step(x if place == 0 else None, y if place == 1 else None)
 report(worst=off([part], whole))
 """
+SECOND = """
+import pipeline_messages
+pipeline_messages.dist.get_backend = lambda group=None: "nccl"  # which has no tags
+groups = {n: [dist.new_group(range(n)) for _ in "FB"] for n in (2, 3)}  # on all ranks
+for n, (group, gradients) in groups.items():
+    if rank < n:
+        whole, model, (x, y) = layers(), layers(), batch(5)
+        mse_loss(whole(x), y).backward()
+        part = cut(model, rank, n)
+        try:
+            Pipeline(part, mse_loss, 5, group=group)
+        except ValueError as error:
+            report(said=str(error))
+        pipeline = Pipeline(part, mse_loss, 5, group=group, gradients=gradients)
+        assert pipeline.messages.channels["B"][0] is gradients
+        pipeline.step(x if rank == 0 else None, y if rank == n - 1 else None)
+        report(worst=off([part], whole))
+pipeline = Pipeline(cut(layers(), rank, p), mse_loss, 5)  # of all ranks: it makes the group
+assert pipeline.messages.channels["B"][0] is not dist.group.WORLD
+"""
+PADDED = """
+torch.manual_seed(0)
+x, y = torch.randn(6, 4, 5).double(), torch.arange(24).view(6, 4) % 4
+for row, length in enumerate((4, 4, 3, 1, 0, 0)):  # the last micro-batch is nothing but padding
+    y[row, length:] = -100
+loss = lambda logits, targets: cross_entropy(logits.flatten(0, 1), targets.flatten())
+tokens = lambda targets: (targets != -100).sum()
+for schedule in ("1f1b", "zero_bubble"):
+    whole, model = layers(), layers()
+    (right := loss(whole(x), y)).backward()
+    part = cut(model, rank, p)
+    found = Pipeline(part, loss, 3, schedule, weigh=tokens).step(*given(x, y))
+    report(worst=off([part], whole) + (0 if found is None else abs(found - right).item()))
+"""
 OWN = """
 from pipeline_actions import Action, Deadlock
 x, y = batch(4)
@@ -147,7 +181,7 @@ SAYS = {
 }
 
 
-# That every schedule has the gradients of one process on 2, 3 and 4 ranks is proven in notebook 09.
+# That every schedule has the gradients of one process on 2, 3 and 4 ranks is tested in notebook 09.
 @pytest.mark.parametrize("p", [1, 3])
 def test_batches_may_change_their_rows_and_their_shape(worker, launch, p):
     run = launch(worker("pipeline_shapes.py", HEAD + SHAPES), nproc=p)
@@ -157,6 +191,19 @@ def test_batches_may_change_their_rows_and_their_shape(worker, launch, p):
 def test_two_pipelines_run_side_by_side(worker, launch):
     run = launch(worker("pipeline_groups.py", HEAD + GROUPS), nproc=4)
     assert max(report["worst"] for report in run.reports) < 1e-10
+
+
+def test_gradients_travel_in_a_second_group_where_there_are_no_tags(worker, launch):
+    run = launch(worker("pipeline_second.py", HEAD + SECOND), nproc=4)
+    assert max(report["worst"] for report in run.reports if "worst" in report) < 1e-10
+    assert "call dist.new_group on all ranks" in run.series("said", rank=0)[0]
+
+
+def test_micro_batches_may_be_weighed_by_their_tokens(worker, launch):
+    run = launch(worker("pipeline_padded.py", HEAD + PADDED), nproc=3)
+    found = [report["worst"] for report in run.reports]
+    assert len(found) == 6
+    assert all(value < 1e-10 for value in found)  # not-a-number is not
 
 
 def test_a_schedule_of_one_s_own_runs_and_one_that_deadlocks_never_starts(worker, launch):

@@ -91,3 +91,14 @@ def test_costs_can_be_given(actions, schedules):
     found = actions.play(orders, {"F": 5, "B": 7})
     assert max(span.end for span in found.spans) == 24
     assert found.idle == pytest.approx(1 / 2)
+
+
+def test_stages_may_differ_in_size(actions, schedules):
+    orders = [schedules.one_f_one_b(rank, 2, 2) for rank in range(2)]
+    found = actions.play(orders, sizes=[1, 3])
+    ends = {(span.rank, str(span.action)): span.end for span in found.spans}
+    assert ends == {
+        **{(0, "F0"): 1, (0, "F1"): 2, (0, "B0"): 12, (0, "B1"): 21},
+        **{(1, "F0"): 4, (1, "B0"): 10, (1, "F1"): 13, (1, "B1"): 19},
+    }
+    assert found.idle == pytest.approx(1 - (6 + 18) / (2 * 21))
