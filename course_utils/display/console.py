@@ -57,8 +57,9 @@ def show_failure(run: Run) -> None:
     if console.is_interactive:
         from rich.panel import Panel
 
-        said = logs.sub(lambda log: log[1], run.verdict.text)
-        panel = Panel(_verdict(said), title=run.verdict.kind, title_align="left", border_style=RED)
+        found = run.verdict
+        said = logs.sub(lambda log: log[1], "\n".join([found.headline, *found.details]))
+        panel = Panel(_verdict(said), title=found.kind, title_align="left", border_style=RED)
         console.print(panel, soft_wrap=False)
     else:
         console.print(logs.sub(lambda log: f"{run.dir}/{log[1]}", run.verdict.text))

@@ -6,7 +6,7 @@ from typing import Any
 
 from course_utils import paths
 from course_utils.display.console import GREEN, RED, open_console, show_failure
-from course_utils.errors import InputError, LaunchError
+from course_utils.errors import InputError, LaunchError, Stopped
 from course_utils.formats import rate, size
 from course_utils.launcher.options import Options
 from course_utils.launcher.request import environ
@@ -55,6 +55,9 @@ def perform(
             print(speed_up(main, run, **options), flush=True)
             print(bytes_moved(main, **options), flush=True)
         return prove(demo)
+    except Stopped as stopped:  # what it says is worth reading; the command says that it ended
+        show_failure(stopped.run)
+        raise
     except LaunchError as error:
         if error.run is None:
             raise
