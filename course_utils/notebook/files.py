@@ -56,20 +56,25 @@ def write(file: str, body: str, append: bool = False, ours: str = "", cell_id: s
 def _key(file: str, written: dict[str, str], text: str, cell_id: str) -> str:
     """The key under which a cell that appends has noted what it wrote.
 
-    The key is the cell's id. If the id is unknown (the notebook runs without a page), it is the id
-    of the saved cell with the same text, or else the key of the text that defines the same names,
-    or a new key if there is none.
+    Text and names come before the id, because some pages number their cells anew when they open
+    a notebook: the key of the same text, or else of the text that defines most of the same names.
+    If there is none, it is the cell's id, unless the saved notebook has what that id wrote in
+    another cell. If the id is unknown (the notebook runs without a page), it is the id of the
+    saved cell with the same text, or else a new key.
     """
-    saved = (cell.id for cell in parts().get(file, []) if cell.append and cell.text == text)
-    if known := cell_id or next(saved, ""):
-        return known
-    shared = {
-        key: len(_defined(text) & _defined(before)) + (text == before)
-        for key, before in written.items()
-        if key != FIRST
-    }
-    best = max(shared, key=shared.get, default="")
-    return best if shared.get(best) else f"?{len(written)}"
+    same = [key for key, before in written.items() if key != FIRST and before == text]
+    if same:
+        return cell_id if cell_id in same else same[0]
+    shared = {key: len(_defined(text) & _defined(before)) for key, before in written.items()}
+    shared.pop(FIRST, None)
+    most = max(shared.values(), default=0)
+    if most:
+        return cell_id if shared.get(cell_id) == most else max(shared, key=shared.get)
+    saved = [cell for cell in parts().get(file, []) if cell.append]
+    if not cell_id:
+        return next((cell.id for cell in saved if cell.text == text), f"?{len(written)}")
+    stale = any(cell.text == written.get(cell_id) and cell.id != cell_id for cell in saved)
+    return f"?{len(written)}" if stale else cell_id
 
 
 def _defined(text: str) -> set[str]:
