@@ -5,6 +5,9 @@ Rich is imported at first use: notebooks never need it, and the doctor also runs
 
 import os
 import re
+import shutil
+import sys
+import textwrap
 from typing import TYPE_CHECKING, NoReturn
 
 from course_utils import palette
@@ -44,6 +47,27 @@ def say(text: str, style: str = "", end: str = "\n") -> None:
         print(text, end=end)
     else:
         console.print(text, style=style, end=end)
+
+
+def wrapped(text: str, indent: int) -> str:
+    """A line broken at words to fit a terminal; unchanged where it is piped.
+
+    Args:
+        indent: columns by which every line but the first is indented.
+    """
+    if not sys.stdout.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    # A path stays whole: it can be copied even if it is longer than a line.
+    lines = textwrap.wrap(
+        text,
+        width,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
+    )
+    return "\n".join(lines)
 
 
 def show_failure(run: Run) -> None:
