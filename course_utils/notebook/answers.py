@@ -23,7 +23,8 @@ def note(number: str, passed: bool, is_file: bool = True) -> None:
     digest = None
     if passed:
         digest = _digest(_answer(number)) if is_file else FUNCTION
-    notes.write(PASSED, notes.read(PASSED) | {number: digest})
+    with notes.changing(PASSED) as noted:
+        noted[number] = digest
 
 
 def passed() -> set[str]:

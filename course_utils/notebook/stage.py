@@ -61,7 +61,8 @@ def perform(
             print(bytes_moved(main, **options), flush=True)
         held = prove(demo)
         if not (arguments or compare):
-            notes.write(TOOK, notes.read(TOOK) | {demo.name: time.monotonic() - began})
+            with notes.changing(TOOK) as took:
+                took[demo.name] = time.monotonic() - began
         print(f"\n{wrapped(next_step(demo), 0)}", flush=True)
         return held
     except Stopped as stopped:  # what it says is worth reading; the command says that it ended

@@ -181,3 +181,25 @@ def test_a_bad_line_is_refused_in_one_sentence(shell, line, said):
 def test_a_worker_line_that_cannot_be_split_is_refused_in_one_sentence(shell):
     with pytest.raises(InputError, match="unmatched quotation mark or backslash"):
         shell.run_cell_magic("worker", "x.py 'y", "print(1)\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--standalone --nproc_per_node=2 args.py --my_flag",
+        "--nproc_per_node 2 args.py --my_flag  # two ranks",
+        "--nnodes=1 --nproc-per-node=2 args.py --my_flag #",
+    ],
+)
+def test_a_line_may_be_spelled_as_torchrun_allows(shell, line):
+    shell.run_cell_magic("torchrun", line, "import sys\nprint(sys.argv[1:])\n")
+    assert [rank.stdout for rank in shell.user_ns["run"].ranks] == ["['--my_flag']\n"] * 2
+
+
+def test_a_cell_writes_over_a_file_in_another_encoding(shell):
+    (paths.workers() / "latin.py").write_bytes(b"# -*- coding: latin-1 -*-\nx = '\xe9'\n")
+    shell.run_cell_magic("worker", "--append latin.py", "y = 2\n")
+    text = (paths.workers() / "latin.py").read_bytes()
+    assert text == b"# -*- coding: latin-1 -*-\nx = '\xe9'\n\n\ny = 2\n"
+    shell.run_cell_magic("worker", "latin.py", "x = 1\n")
+    assert (paths.workers() / "latin.py").read_text() == "x = 1\n"
