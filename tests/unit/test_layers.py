@@ -10,7 +10,7 @@ PACKAGE = paths.ROOT / "course_utils"
 # What each room may import of the package, beside itself; a room not named here may import all.
 MAY_KNOW = {
     "errors": set(),
-    "paths": set(),
+    "paths": {"errors"},
     "palette": set(),
     "worker": set(),
     "meter": set(),
