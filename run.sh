@@ -8,6 +8,7 @@ ROOT=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")") # also when called th
 VENV=.venv
 OWN_PYTHON=$ROOT/$VENV/bin/python
 STAMP=$VENV/course-stamp # the checkout and the requirements for which .venv is complete
+JUPYTER=course_utils/notebook/jupyter # what JupyterLab is told about the course
 UNPACKED=$VENV/tmp       # pip unpacks beside .venv, whose disk was checked: /tmp may be small
 
 say() { printf '%s\n' "$*" >&2; }
@@ -174,6 +175,9 @@ case $1 in
         [ "$(id -u)" != 0 ] || [[ $* == *allow*root* ]] ||
             die 2 "JupyterLab refuses to run as root: if you must, use ./run.sh lab --allow-root."
         course_python && need jupyterlab
+        # Kernels with the magics, also after a restart; and the first notebook open, not a launcher.
+        export JUPYTER_PATH="$ROOT/$JUPYTER${JUPYTER_PATH:+:$JUPYTER_PATH}"
+        export JUPYTER_CONFIG_PATH="$ROOT/$JUPYTER${JUPYTER_CONFIG_PATH:+:$JUPYTER_CONFIG_PATH}"
         exec "$PYTHON" -m jupyterlab --ServerApp.ip=127.0.0.1 --notebook-dir=notebooks "${@:2}"
         ;;
     test)

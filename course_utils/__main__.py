@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from course_utils import paths
-from course_utils.display.console import say
+from course_utils.display.console import say, wrapped
 from course_utils.errors import InputError, LaunchError
 from course_utils.launcher.options import Options, add_flags, flags
 from course_utils.notebook import cells, demos, files
@@ -106,7 +106,7 @@ def _list(options: argparse.Namespace, rest: list[str]) -> int:
     for notebook, group in itertools.groupby(found, key=lambda demo: demo.notebook):
         say(demos.title(notebook), style="bold")
         for demo in group:
-            print(f"  {demo.name.ljust(width)}   {demo.about}")
+            print(wrapped(f"  {demo.name.ljust(width)}   {demo.about}", width + 5))
     return 0
 
 

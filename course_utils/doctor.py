@@ -59,7 +59,7 @@ def doctor() -> int:
     """Print a line for each thing that a lab needs; return 1 if a lab would fail, else 0."""
     problems = 0
     for finding in examine():
-        said = str(finding)
+        said = "\n".join(console.wrapped(line, 24) for line in str(finding).split("\n"))
         console.say(finding.mark, COLOURS[finding.mark], end="")
         console.say(said.removeprefix(finding.mark))
         problems += finding.mark == "problem"

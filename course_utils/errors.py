@@ -24,15 +24,23 @@ class LaunchError(RuntimeError):
         If a card with the whole verdict follows, only the title.
         """
         title_only = self.run is not None and self.shown_below()
-        return [str(self).partition("\n")[0] if title_only else str(self)]
+        return [self.run.verdict.headline if title_only else str(self)]
 
 
 class Stopped(KeyboardInterrupt):
-    """A run was interrupted; its ranks have been ended."""
+    """A run was interrupted; its ranks have been ended.
+
+    Attributes:
+        run: the Run, whose verdict says what each rank was doing.
+    """
+
+    def __init__(self, message: str, run: Any):
+        super().__init__(message)
+        self.run = run
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows: one line, without the launcher's own stack."""
-        return [str(self)]
+        """What a notebook shows: the verdict, or only its title, as for a `LaunchError`."""
+        return [self.run.verdict.headline if LaunchError.shown_below() else str(self)]
 
 
 class InputError(LaunchError, ValueError):

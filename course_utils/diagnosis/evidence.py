@@ -123,7 +123,9 @@ class Evidence:
     Args:
         run: the run, with the exit codes of its ranks.
         outcome: the agent's reply; where the launcher stopped the run, `"over"` says why, and
-            `"gone ranks"` and `"stopped ranks"` which had left and which a signal had stopped.
+            `"gone ranks"` and `"stopped ranks"` which had left and which a signal had stopped,
+            and `"by hand"` whether it was the student who stopped it, after how many `"quiet"`
+            seconds, in which no rank computed or wrote.
         world_size: the number of ranks, those of other machines included.
     """
 
@@ -132,6 +134,8 @@ class Evidence:
         self.run = run
         self.world_size = world_size
         self.over = outcome.get("over")
+        self.by_hand = bool(outcome.get("by hand"))
+        self.quiet = outcome.get("quiet", 0.0)
         self.forkserver = outcome.get("forkserver")  # how it ended, if it did
         self.launcher_error = outcome.get("error") or outcome.get("stopped")
         self.ranks = [

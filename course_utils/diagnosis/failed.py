@@ -8,6 +8,7 @@ from collections import defaultdict
 from course_utils.diagnosis.calls import Place
 from course_utils.diagnosis.evidence import Evidence, Witness
 from course_utils.diagnosis.verdict import (
+    OTHERS_STOPPED,
     Verdict,
     excerpt,
     log_of,
@@ -96,7 +97,7 @@ def _first_error(evidence: Evidence, raised: list[Witness]) -> Verdict:
             lines.append(f"  After that rank {rank.number} raised {rank.error.text}{at}")
     lines += [f"  {hint}" for pattern, hint in HINTS.items() if re.search(pattern, first.text)]
     if len(raised) < len(evidence.ranks):
-        lines.append("  The other ranks were stopped because of this.")
+        lines.append(OTHERS_STOPPED)
     whose = "Its full traceback" if len(same) == 1 else f"The traceback of rank {same[0].number}"
     lines.append(f"  {whose}: {log_of(evidence, same[0])}")
     return verdict("raised", lines, same[0], place)

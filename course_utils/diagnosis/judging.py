@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from course_utils.diagnosis import failed, waiting
-from course_utils.diagnosis.evidence import Evidence
-from course_utils.diagnosis.verdict import Verdict
+from course_utils.diagnosis.evidence import Evidence, Witness
+from course_utils.diagnosis.verdict import Row, Verdict, whereabouts
 from course_utils.runs import Run
 
 # Each gives its verdict on the evidence, or None where it does not apply.
@@ -31,4 +31,33 @@ def judge(run: Run, outcome: dict[str, Any], world_size: int) -> Verdict | None:
     """The verdict on `run`; None if all is well. The arguments are those of `Evidence`."""
     evidence = Evidence(run, outcome, world_size)
     verdict = next((found for rule in RULES if (found := rule(evidence))), None)
-    return verdict and replace(verdict, ranks=tuple(run.ranks))
+    if verdict is None:
+        return None
+    if evidence.by_hand and evidence.over not in verdict.text:
+        verdict = replace(verdict, text=f"{verdict.text}\n  {evidence.over}")
+    return replace(verdict, ranks=tuple(run.ranks), rows=rows(evidence, verdict))
+
+
+def rows(evidence: Evidence, verdict: Verdict) -> tuple[Row, ...]:
+    """What became of each rank, alike ones together, the blamed rank first."""
+    alike: dict[tuple[str, str], list[int]] = {}
+    for rank in sorted(evidence.ranks, key=lambda rank: (rank.number != verdict.rank, rank.number)):
+        alike.setdefault(_fared(rank, evidence, verdict), []).append(rank.number)
+    return tuple(Row(tuple(ranks), *fared) for fared, ranks in alike.items())
+
+
+def _fared(rank: Witness, evidence: Evidence, verdict: Verdict) -> tuple[str, str]:
+    """The role of a rank in a failed run, and where it was."""
+    if rank.went_well:
+        return "ended well" if verdict.rank != rank.number else "ended before the others", ""
+    if verdict.kind in ("hung", "stopped"):
+        return "", waiting.where(rank).lstrip(" ,")
+    if verdict.kind == "mismatch":
+        return "was stopped" if rank.exitcode is None else "ended", whereabouts(rank).lstrip()
+    if rank.number == verdict.rank:
+        return "failed first", ""
+    if rank in evidence.raised:
+        return "failed too", f"raised {rank.error.text.partition(chr(10))[0]}"
+    if rank in evidence.culprits:
+        return "failed too", ""
+    return "ended as a consequence", whereabouts(rank).lstrip()

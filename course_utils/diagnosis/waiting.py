@@ -2,10 +2,13 @@
 
 import itertools
 from collections import defaultdict
+from dataclasses import dataclass, replace
 
-from course_utils.diagnosis.calls import Call
+from course_utils.diagnosis.calls import Call, Place
 from course_utils.diagnosis.evidence import Evidence, Witness
 from course_utils.diagnosis.verdict import Verdict, excerpt, names, quoted, verdict, who_waited
+
+LONG = 2  # seconds without activity that are worth a word when a run was stopped by hand
 
 
 def left_early(evidence: Evidence) -> Verdict | None:
@@ -19,9 +22,8 @@ def left_early(evidence: Evidence) -> Verdict | None:
     if not applies:
         return None
     how = "reached the end of the script" if early[0].how == "finished" else "ended"
-    them = "it" if len(early) == 1 else "them"
     waited = any(rank.was_waiting for rank in others)
-    still = f"waiting for {them}" if waited else "at work"
+    still = f"waiting for {_them(early)}" if waited else "at work"
     lines = [f"{names(early)} {how} while other ranks were still {still}"]
     lines += [f"  {evidence.over}"] if evidence.over else []
     lines += quoted(early[0].exit.place) if early[0].exit else []
@@ -35,38 +37,80 @@ def left_early(evidence: Evidence) -> Verdict | None:
     return verdict("exited", lines, blamed, place)
 
 
+@dataclass(frozen=True)
+class Cause:
+    """Why ranks stand still: the rank to blame, the finding, and what the text says of it."""
+
+    blamed: Witness | None = None
+    finding: str = ""
+    lines: tuple[str, ...] = ()
+    repeated: str = ""  # the line that says the same as the finding
+    place: Place | None = None  # where to look, if it is not where the blamed rank is
+
+
 def hung(evidence: Evidence) -> Verdict | None:
-    """The launcher stopped the run: which rank waits where, and for which other rank."""
+    """The run was stopped, by the launcher or by hand: which rank waits where, and for whom."""
     if not evidence.over:
         return None
+    cause = _cause(evidence)
+    lines = [evidence.over]
+    if evidence.quiet >= LONG:
+        lines.append(f"  for the last {evidence.quiet:.0f} s no rank computed, printed or reported")
+    lines += [f"  rank {rank.number}{where(rank)}" for rank in evidence.ranks]
+    lines += cause.lines + (cause.repeated,) * bool(cause.repeated)
+    place = cause.place or (cause.blamed and cause.blamed.place)
+    lines += excerpt(place)
+    kind, finding = "hung", cause.finding
+    if evidence.by_hand:
+        kind = "stopped"
+        finding = f"{evidence.over}: {finding}" if finding else evidence.over
+    else:
+        lines.append("  If the ranks only need more time, give them some: timeout=..., stall=...")
+    found = verdict(kind, lines, cause.blamed, place)
+    return replace(found, finding=finding, repeated=cause.repeated)
+
+
+def _cause(evidence: Evidence) -> Cause:
+    """Why the ranks of a run that was stopped stand still, if they do."""
     waiting = [rank for rank in evidence.ranks if rank.waits_in and not rank.how]
     absent = [rank for rank in evidence.ranks if not rank.waits_in and not rank.how]
     awaited = {rank.waits_in.peer for rank in waiting}
-    lines = [evidence.over]
-    lines += [f"  rank {rank.number}{_where(rank)}" for rank in evidence.ranks]
-    blamed = place = None
     if dropped := _dropped_message(evidence.ranks):
-        blamed, place = dropped[0], dropped[1].place
-        lines += _ask_for_work(*dropped)
-    elif circle := _cycle(waiting):
-        blamed = circle[0]
-        path = " -> ".join(f"rank {rank.number}" for rank in [*circle, blamed])
-        lines.append(f"  Each waits for the next: {path}")
-        lines.append("  Let one of them receive first, or use isend and irecv.")
-    elif late := [rank for rank in absent if f"rank {rank.number}" in awaited]:
-        blamed = late[0]
-        lines.append(f"  {names(late)} never got to where the others are waiting.")
-    elif len({(r.waits_in.name, r.waits_in.number, r.waits_in.peer) for r in waiting}) > 1:
-        blamed = _odd_one_out(waiting)
-        lines.append("  They are waiting in different calls, so none of these can return.")
-    elif absent:
-        blamed = absent[0]
-        if waiting:
-            lines.append(f"  {names(absent)} never got to where the others are waiting.")
-    place = place or (blamed and blamed.place)
-    lines += excerpt(place)
-    lines.append("  If the ranks only need more time, give them some: timeout=..., stall=...")
-    return verdict("hung", lines, blamed, place)
+        sender, call = dropped
+        finding = f"the message of rank {sender.number}'s isend has not arrived"
+        return Cause(sender, finding, tuple(_ask_for_work(*dropped)), place=call.place)
+    if circle := _cycle(waiting):
+        path = " -> ".join(f"rank {rank.number}" for rank in [*circle, circle[0]])
+        around = "for each other" if len(circle) == 2 else "in a circle, each for the next"
+        finding = f"{names(sorted(circle, key=lambda rank: rank.number))} wait {around}"
+        advice = "  Let one of them receive first, or use isend and irecv."
+        return Cause(circle[0], finding, (f"  Each waits for the next: {path}", advice))
+    named = [rank for rank in absent if f"rank {rank.number}" in awaited]
+    calls = {(rank.waits_in.name, rank.waits_in.number, rank.waits_in.peer) for rank in waiting}
+    if not named and len(calls) > 1:
+        different = "waiting in different calls, so none of these can return"
+        finding = f"the ranks are {different}"
+        return Cause(_odd_one_out(waiting), finding, repeated=f"  They are {different}.")
+    if late := named or absent:
+        if not waiting:
+            return Cause() if evidence.by_hand else Cause(late[0])
+        never = f"  {names(late)} never got to where the others are waiting."
+        return Cause(late[0], _not_reached(late, waiting, evidence.by_hand), repeated=never)
+    return Cause()
+
+
+def _not_reached(late: list[Witness], waiting: list[Witness], by_hand: bool) -> str:
+    """The finding that some ranks did not come to the call in which others wait for them."""
+    called = {str(rank.waits_in) for rank in waiting}
+    together = len(called) == 1 and all(rank.waits_in.is_collective for rank in waiting)
+    what = called.pop() if together else "where the others wait"
+    not_ = "had not reached" if by_hand else "never reached"  # by hand, it may only be slow
+    wait = "waits" if len(waiting) == 1 else "wait"
+    return f"{names(late)} {not_} {what}; {names(waiting)} {wait} for {_them(late)}"
+
+
+def _them(ranks: list[Witness]) -> str:
+    return "it" if len(ranks) == 1 else "them"
 
 
 def _ask_for_work(sender: Witness, call: Call) -> list[str]:
@@ -78,7 +122,7 @@ def _ask_for_work(sender: Witness, call: Call) -> list[str]:
     ]
 
 
-def _where(rank: Witness) -> str:
+def where(rank: Witness) -> str:
     """Where a rank is, in words."""
     if rank.how:
         return " had ended"

@@ -1,19 +1,19 @@
-"""Cards for a page: what went wrong, where in the script, and each rank's last lines."""
+"""Cards for a page: what went wrong, where in the script, and what became of each rank."""
 
 import html
 import signal
-from typing import TYPE_CHECKING
+import textwrap
 
 from course_utils import palette
 from course_utils.diagnosis.calls import Place
-from course_utils.display import text
+from course_utils.diagnosis.verdict import OTHERS_STOPPED, Row, Verdict
+from course_utils.display import stacks, text
 from course_utils.runs import Rank
 
-if TYPE_CHECKING:
-    from course_utils.diagnosis.verdict import Verdict
-
-GOOD, BAD, OPEN = "#009E73", "#D55E00", "#777777"
+# None is a rank's colour, and white on each is easy to read.
+GOOD, BAD, OPEN, ASIDE = "#1A7F37", "#B3261E", "#5F6368", "#6A4BA3"
 LAST = 15  # lines of a rank's log that a card holds
+ONLY_SEEN = ("killed", "exited")  # kinds where the place is only that of the last call
 
 
 def card(kind: str, colour: str, title: str, *parts: str) -> str:
@@ -37,36 +37,70 @@ def plain(lines: str) -> str:
     return f"<pre>{html.escape(lines.rstrip())}</pre>" if lines.strip() else ""
 
 
-def failure(verdict: "Verdict") -> str:
-    """The card of a failed run: its verdict, the lines of the script, and the ranks, folded."""
-    title, _, body = verdict.text.partition("\n")
+def failure(verdict: Verdict) -> str:
+    """The card of a failed run: the finding, the lines of the script, the ranks, what to try."""
+    colour = OPEN if verdict.kind == "stopped" else BAD
     place = Place(verdict.file, verdict.line) if verdict.file and verdict.line else None
     excerpt = place.excerpt() if place else []
-    lines = "\n".join([*excerpt, ""])  # with its end: no part of a longer line
-    before, _, after = f"{body}\n".partition(lines) if excerpt else (body, "", "")
-    ranks = map(_rank, verdict.ranks)
-    return card(verdict.kind, BAD, title, plain(before), _code(excerpt), plain(after), *ranks)
+    shown = {*excerpt, f"  {place}"}
+    shown |= {f"  rank {number} {row.words}" for row in verdict.rows for number in row.ranks}
+    shown |= {OTHERS_STOPPED} if verdict.rows else set()
+    rest = textwrap.dedent("\n".join(line for line in verdict.details if line not in shown))
+    by_number = {rank.number: rank for rank in verdict.ranks}
+    rows = [_row(row, by_number, verdict.rank in row.ranks) for row in verdict.rows]
+    return card(
+        verdict.kind, colour, verdict.headline, _code(place, excerpt, verdict), *rows, plain(rest)
+    )
 
 
-def _code(excerpt: list[str]) -> str:
-    """Numbered lines of a script, with the marked line highlighted."""
+def _code(place: Place | None, excerpt: list[str], verdict: Verdict) -> str:
+    """Numbered lines of a script, with the marked line highlighted, and where they stand."""
+    if not excerpt:
+        return ""
     lines = [
         f"<b>{html.escape(line)}</b>" if line.lstrip().startswith(">") else html.escape(line)
         for line in excerpt
     ]
-    return f'<pre class="course-code">{chr(10).join(lines)}</pre>' if lines else ""
+    seen = verdict.rows and verdict.kind in ONLY_SEEN and str(place) not in verdict.text
+    caption = f"<small>{'last call seen: ' * bool(seen)}{html.escape(str(place))}</small>"
+    return f'{caption}<pre class="course-code">{chr(10).join(lines)}</pre>'
 
 
-def _rank(rank: Rank) -> str:
-    """How a rank ended. A click unfolds its last lines and its stack."""
-    said = [(name, _last(log)) for name, log in (("stdout", rank.stdout), ("stderr", rank.stderr))]
-    said.append(("stack", rank.stack.strip()))
-    parts = "".join(f"<small>{name}</small>{plain(lines)}" for name, lines in said if lines)
-    label = (
-        f'<span class="course-rank" style="--rank:{palette.colour(rank.number)}">'
-        f"rank {rank.number}</span> {_end(rank.exitcode)}"
-    )
-    return f"<details><summary>{label}</summary>{parts or 'It printed nothing.'}</details>"
+def _row(row: Row, ranks: dict[int, Rank], blamed: bool) -> str:
+    """What became of some ranks; the blamed one's output is open, the others' opens by a click."""
+    names = " ".join(rank_label(number) for number in row.ranks)
+    ended = {_end(ranks[number].exitcode) for number in row.ranks} if row.role else set()
+    if row.role and row.role.startswith("failed") and len(ended) == 1:
+        words = " · ".join(filter(None, [row.role, *ended, row.words]))
+    else:
+        words = " · ".join(filter(None, [row.role, row.words]))
+    label = f"{names} {html.escape(words)}"
+    if blamed:
+        first = ranks[row.ranks[0]]
+        open_ = plain(_last(first.stdout))
+        folded = _folded("stderr", _last(first.stderr)) + _folded(
+            "stack", stacks.shown(first.stack)
+        )
+        return f'<div class="course-row">{label}{open_}{folded}</div>'
+    said = "".join(_said(ranks[number], len(row.ranks) > 1) for number in row.ranks)
+    return f"<details><summary>{label}</summary>{said or 'They printed nothing.'}</details>"
+
+
+def _said(rank: Rank, named: bool) -> str:
+    """The last lines and the stack of a rank."""
+    said = [("stdout", _last(rank.stdout)), ("stderr", _last(rank.stderr))]
+    said.append(("stack", stacks.shown(rank.stack)))
+    name = f"rank {rank.number} " * named
+    return "".join(f"<small>{name}{what}</small>{plain(lines)}" for what, lines in said if lines)
+
+
+def _folded(name: str, lines: str) -> str:
+    return f"<details><summary>{name}</summary>{plain(lines)}</details>" if lines else ""
+
+
+def rank_label(number: int) -> str:
+    """A rank's name in its colour."""
+    return f'<span class="course-rank" style="--rank:{palette.colour(number)}">rank {number}</span>'
 
 
 def _last(log: str) -> str:

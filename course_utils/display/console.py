@@ -5,6 +5,9 @@ Rich is imported at first use: notebooks never need it, and the doctor also runs
 
 import os
 import re
+import shutil
+import sys
+import textwrap
 from typing import TYPE_CHECKING, NoReturn
 
 from course_utils import palette
@@ -46,6 +49,27 @@ def say(text: str, style: str = "", end: str = "\n") -> None:
         console.print(text, style=style, end=end)
 
 
+def wrapped(text: str, indent: int) -> str:
+    """A line broken at words to fit a terminal; unchanged where it is piped.
+
+    Args:
+        indent: columns by which every line but the first is indented.
+    """
+    if not sys.stdout.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    # A path stays whole: it can be copied even if it is longer than a line.
+    lines = textwrap.wrap(
+        text,
+        width,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
+    )
+    return "\n".join(lines)
+
+
 def show_failure(run: Run) -> None:
     """Print why a run failed: a panel on a terminal, plain text elsewhere.
 
@@ -57,8 +81,9 @@ def show_failure(run: Run) -> None:
     if console.is_interactive:
         from rich.panel import Panel
 
-        said = logs.sub(lambda log: log[1], run.verdict.text)
-        panel = Panel(_verdict(said), title=run.verdict.kind, title_align="left", border_style=RED)
+        found = run.verdict
+        said = logs.sub(lambda log: log[1], "\n".join([found.headline, *found.details]))
+        panel = Panel(_verdict(said), title=found.kind, title_align="left", border_style=RED)
         console.print(panel, soft_wrap=False)
     else:
         console.print(logs.sub(lambda log: f"{run.dir}/{log[1]}", run.verdict.text))

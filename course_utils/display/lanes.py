@@ -90,12 +90,20 @@ def lines_for(ranks: int) -> int:
 
 
 def draw(lanes: list[Lane], seconds: float) -> str:
-    """The lanes as HTML, `seconds` after the run began; their height never changes."""
+    """The lanes as HTML, `seconds` after the run began; they grow with what the ranks print."""
     few = " course-few" if len(lanes) <= FEW else ""
     drawn = "".join(map(_lane, lanes))
     return (
         f'<div class="course-run{few}"><div class="course-lanes">{drawn}</div>'
-        f'<div class="course-foot">{_progress(lanes, seconds)}{_curve(lanes)}</div></div>'
+        f'<div class="course-foot">{_progress(lanes, seconds)}{curve(lanes)}</div></div>'
+    )
+
+
+def starting(seconds: float) -> str:
+    """What stands in place of the lanes as long as torch is being imported."""
+    return (
+        '<div class="course-run"><p>○ starting torch, once per notebook'
+        f"<span>{seconds:.0f} s</span></p></div>"
     )
 
 
@@ -111,18 +119,22 @@ def _lane(lane: Lane) -> str:
 
 
 def _progress(lanes: list[Lane], seconds: float) -> str:
-    """The progress bar of the first rank that reports its progress, and the time."""
+    """The progress bar of the first rank that reports its progress, and the time.
+
+    The bar is not shown before there is a report.
+    """
     report = next((lane.report for lane in lanes if lane.report), None)
     percent = 100 * text.share_done(report) if report else 0
     caption = html.escape(text.progress(report)) if report else ""
     return (
-        f'<div><div class="course-progress" role="progressbar" aria-valuenow="{percent:.0f}">'
+        f'<div><div class="course-progress" role="progressbar" aria-valuenow="{percent:.0f}"'
+        f"{'' if report else ' hidden'}>"
         f'<div style="width:{percent:.1f}%"></div></div>'
         f"<p><span>{caption}</span><span>{seconds:.0f} s</span></p></div>"
     )
 
 
-def _curve(lanes: list[Lane]) -> str:
+def curve(lanes: list[Lane]) -> str:
     """The losses over the reports, in the ranks' colours; '' until a rank has reported two."""
     curves = {lane.rank.number: lane.losses for lane in lanes if len(lane.losses) > 1}
     if not curves:

@@ -27,7 +27,19 @@ def watched() -> bool:
 
 def bundle(html: str, plain: str) -> dict[str, str]:
     """An output for a page: HTML, and plain text for programs that show no HTML."""
-    return {"text/html": f"<style>{STYLE}</style>{html}", "text/plain": plain}
+    # These classes keep MathJax from reading what stands between two `$` as a formula.
+    marked = f'<div class="tex2jax_ignore mathjax_ignore">{html}</div>'
+    return {"text/html": f"<style>{STYLE}</style>{marked}", "text/plain": plain}
+
+
+def show(html: str, plain: str) -> None:
+    """Show HTML on an open page; print plain text elsewhere."""
+    if in_notebook() and watched():
+        from IPython.display import display
+
+        display(bundle(html, plain), raw=True)
+    else:
+        print(plain, flush=True)
 
 
 def _shell() -> Any:

@@ -1,5 +1,6 @@
 """A run in a terminal: labelled lines as they come, and a progress bar below them."""
 
+import time
 from collections.abc import Iterator
 
 from rich.progress import BarColumn, Progress, TextColumn
@@ -16,6 +17,8 @@ from course_utils.runs import Rank, Run
 
 AT_ONCE = 150, 50  # first and last lines of a rank that are shown in one update
 BAR = 30  # columns
+PAUSE = 0.4  # seconds before the first word on a run, and between two
+LONG = 10  # seconds from which on the bar also says how long the run has taken
 
 
 class Terminal(Screen):
@@ -26,8 +29,10 @@ class Terminal(Screen):
         self._stderr = [(rank, Stderr(rank.dir / "stderr.log")) for rank in run.ranks]
         stdout = [(rank, Tail(rank.dir / "stdout.log")) for rank in run.ranks]
         self._logs = [*stdout, *self._stderr]
-        self._events = Events(run.ranks[0].dir / "events.jsonl")
+        self._events = [Events(rank.dir / "events.jsonl") for rank in run.ranks]
+        self._reports: Events | None = None  # those of the first rank that says how far it is
         self._joined = False
+        self._began = self._redrawn = time.monotonic()
         self._console = open_console()
         self._progress = Progress(
             BarColumn(BAR),
@@ -36,8 +41,12 @@ class Terminal(Screen):
             auto_refresh=False,
             transient=True,
         )
-        self._bar = self._progress.add_task("", total=1)
+        self._bar = self._progress.add_task("", total=None)
         self._print([Segment(line + "\n") for line in (run.command, notice) if line])
+
+    def prepare(self) -> None:
+        """Say that torch is being imported, in place of the bar."""
+        self._say("starting torch")
 
     def update(self, final: bool = False) -> None:
         """Print what the ranks have printed since the last call, and redraw the bar."""
@@ -45,7 +54,19 @@ class Terminal(Screen):
         for rank, log in self._logs:
             parts += _labelled(rank, text.capped(log.lines(final), str(log.path), *AT_ONCE))
         self._print(parts)  # at once, because each call redraws the bar
-        if self._progress.live.is_started:
+        if self._reports is None and not final:
+            self._say("running")
+        elif self._progress.live.is_started:
+            self._progress.refresh()
+
+    def _say(self, doing: str) -> None:
+        """Say what goes on and for how long, as long as no rank says how far it is."""
+        now = time.monotonic()
+        if self._console.is_interactive and now - self._redrawn >= PAUSE:
+            self._redrawn = now
+            words = f"{doing} · {text.duration(round(now - self._began))}"
+            self._progress.update(self._bar, description=words)
+            self._progress.start()
             self._progress.refresh()
 
     def fold(self) -> None:
@@ -66,16 +87,27 @@ class Terminal(Screen):
         self._print([Segment(text.headline(run) + "\n")])
 
     def _news(self) -> Iterator[Segment]:
-        """Move the bar to rank 0's last report; say once which back end and device they use."""
-        for event in self._events.new():
-            data = event["data"]
-            if event["kind"] == "group" and not self._joined:
-                self._joined = True
-                yield Segment(f"{data['backend']} · {data['device']}\n")
-            elif event["kind"] == "report" and (share := text.share_done(data)) is not None:
-                self._progress.update(self._bar, completed=share, description=text.progress(data))
-                if self._console.is_interactive:
-                    self._progress.start()
+        """Move the bar to the last report; say once which back end and device the ranks use.
+
+        The bar follows the first rank that says how far it is: in a pipeline that is the last one.
+        """
+        for events in self._events:
+            for event in events.new():
+                data = event["data"]
+                if event["kind"] == "group" and not self._joined:
+                    self._joined = True
+                    yield Segment(f"{data['backend']} · {data['device']}\n")
+                elif event["kind"] == "report" and (share := text.share_done(data)) is not None:
+                    self._reports = self._reports or events
+                    if events is self._reports:
+                        self._move(share, text.progress(data))
+
+    def _move(self, share: float, words: str) -> None:
+        seconds = time.monotonic() - self._began
+        words += f"   {text.duration(round(seconds))}" * (seconds >= LONG)
+        self._progress.update(self._bar, total=1, completed=share, description=words)
+        if self._console.is_interactive:
+            self._progress.start()
 
     def _print(self, segments: list[Segment]) -> None:
         """Print segments as they are: for text, rich would take time to wrap it."""

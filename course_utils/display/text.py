@@ -28,6 +28,14 @@ def headline(run: Run) -> str:
     return " · ".join(filter(None, [ranks, run.place, "ok" if run.ok else run.verdict.kind]))
 
 
+def duration(seconds: float) -> str:
+    """For example `0.12 s`, `3.4 s`, `11 s` or `2 min 5 s`."""
+    if seconds < 10 and seconds != int(seconds):
+        return f"{seconds:.{2 if seconds < 1 else 1}f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
 def lines(text: str) -> list[str]:
     """The lines of a text. A carriage return, which progress bars use, does not end a line."""
     return text.removesuffix("\n").split("\n") if text else []

@@ -8,7 +8,6 @@ three states: *to do*, *passed* with what was proven, or *not yet* with what to 
 import html
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,51 +16,19 @@ from course_utils.display.text import capped
 from course_utils.errors import InputError
 from course_utils.exercises import calls, failures, refusals
 from course_utils.exercises.compare import Wrong, count
+from course_utils.exercises.registry import EXERCISES, Exercise, exercises_of, find, notebooks
+from course_utils.exercises.registry import _registered as _registered
+from course_utils.exercises.registry import exercise as exercise  # notebooks' modules take it here
 from course_utils.launcher.options import Options
 from course_utils.launcher.running import launch_path
-from course_utils.notebook import answers, cells, files
+from course_utils.notebook import answers, files
 
-EXERCISES = Path(__file__).resolve().parent
 COLOURS = {"to do": cards.OPEN, "passed": cards.GOOD, "not yet": cards.BAD}
 MARKS = {"to do": "○", "passed": "✓", "not yet": "✗"}
 TIMEOUT, STALL = 60, 5  # seconds that a run may take, and that no rank may compute in
 MOST_PRINTED = 8  # lines of what an answer printed that are shown
-_registered: dict[str, "Exercise"] = {}
 _states: dict[str, str] = {}  # by number, what `check` found last in this process
-
-
-@dataclass(frozen=True)
-class Exercise:
-    """One exercise.
-
-    Attributes:
-        number: as in `check("04.2")`.
-        title: a few words.
-        test: raises `Wrong`, or returns what it proved, as lines. It is called with the
-            student's function, or with nothing where the answer is a worker file.
-        file: the worker file that holds the answer, or None for a function.
-        without: torch's names for what the student writes; an answer may not use them.
-    """
-
-    number: str
-    title: str
-    test: Callable[..., list[str]]
-    file: str | None = None
-    without: tuple[str, ...] = ()
-
-    @property
-    def solution(self) -> str:
-        """The course's own answer: the notebook's cell, or a file where none reveals it."""
-        if text := cells.ours(self.number):
-            return text
-        return (EXERCISES / "solutions" / answers.file_of(self.number)).read_text(encoding="utf-8")
-
-    def solution_card(self) -> dict[str, str]:
-        """The solution as a notebook shows it: folded in, to be opened with a click."""
-        title = f"Solution of {self.number} {html.escape(self.title)}"
-        code = f"<pre>{html.escape(self.solution)}</pre>"
-        page = f"<details><summary>{title}</summary>{code}</details>"
-        return {"text/html": page, "text/plain": self.solution}
+_tries: dict[str, int] = {}  # by number, how often it found *not yet*
 
 
 @dataclass(frozen=True)
@@ -71,33 +38,47 @@ class Result:
     Attributes:
         state: "to do", "passed" or "not yet".
         lines: what was proven, or what is wrong.
+        hint: those among the lines that lead to the mistake.
     """
 
     exercise: Exercise
     state: str
     lines: list[str]
+    hint: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         title = f"{self.exercise.number} {self.exercise.title}: {self.state}"
         return "\n".join([title, *(f"  {line}" for line in self.lines)])
 
     def card(self) -> str:
-        """The same as HTML."""
-        title = f"{self.exercise.number} {self.exercise.title}"
-        said = cards.plain("\n".join(self.lines))
-        return cards.card(self.state, COLOURS[self.state], title, said)
+        """The same as HTML: what was found, the hint and the way out set apart."""
+        number = self.exercise.number
+        way_out = _way_out(number)
+        found = [line for line in self.lines if line not in (*self.hint, way_out)]
+        parts = [cards.plain("\n".join(found))]
+        if self.hint:
+            parts.append(f'<div class="course-hint">{cards.plain(chr(10).join(self.hint))}</div>')
+        if self.state == "not yet" and _tries.get(number, 0) > 1:  # the first try is the student's
+            parts.append(f'<p class="course-out">{way_out}</p>')
+        if self.state == "to do":
+            parts.append('<p class="course-out">Write it in the cell above, then check again.</p>')
+        if self.state == "passed" and (following := _next(number)):
+            said = html.escape(f"Next: {following.number} {following.title}")
+            parts.append(f'<p class="course-out">{said}</p>')
+        return cards.card(
+            self.state, COLOURS[self.state], f"{number} {self.exercise.title}", *parts
+        )
 
 
-def exercise(
-    number: str, title: str, file: str | None = None, without: tuple[str, ...] = ()
-) -> Callable:
-    """Register the decorated function as the test of an exercise; see `Exercise`."""
+def _way_out(number: str) -> str:
+    return f"%solution {number} shows ours."
 
-    def register(test: Callable[..., list[str]]) -> Callable[..., list[str]]:
-        _registered[number] = Exercise(number, title, test, file, without)
-        return test
 
-    return register
+def _next(number: str) -> Exercise | None:
+    """The exercise after that one, in its notebook."""
+    known = exercises_of(number.partition(".")[0])
+    after = [each for each in known if each.number > number]
+    return after[0] if after else None
 
 
 def check(number: str, answer: Any = None) -> None:
@@ -109,14 +90,13 @@ def check(number: str, answer: Any = None) -> None:
     """
     found = result(number, answer)
     _states[number] = found.state
-    if found.exercise.file:
-        answers.note(number, found.state == "passed")
-    # *To do* is plain text everywhere: notebooks are saved with it, and nbval compares it.
-    _show(str(found), found.card() if found.state != "to do" else "")
+    _tries[number] = _tries.get(number, 0) + (found.state == "not yet")
+    answers.note(number, found.state == "passed", found.exercise.file is not None)
+    page.show(found.card(), str(found))
 
 
 def progress(notebook: str | None = None) -> None:
-    """Print the state of the exercises, as `check` last found it in this kernel.
+    """Print the state of the exercises, as `check` last found it, in an earlier kernel too.
 
     Args:
         notebook: its number, as "04"; None for the notebooks that were begun, or else all.
@@ -124,19 +104,26 @@ def progress(notebook: str | None = None) -> None:
     Raises:
         InputError: there is no such notebook, or it has no exercise.
     """
-    wanted = [notebook] if notebook else sorted({number.partition(".")[0] for number in _states})
-    found = [exercise for name in wanted or _notebooks() for exercise in exercises_of(name)]
-    states = [_states.get(exercise.number, "to do") for exercise in found]
-    width = max(len(exercise.title) for exercise in found)
+    begun = _states or answers.passed()
+    wanted = [notebook] if notebook else sorted({number.partition(".")[0] for number in begun})
+    found = [each for name in wanted or notebooks() for each in exercises_of(name)]
+    states = [_states.get(each.number) or _earlier(each.number) for each in found]
+    width = max(len(each.title) for each in found)
     lines, rows = [], []
-    for exercise, state in zip(found, states, strict=True):
-        lines.append(f"{exercise.number}  {exercise.title:{width}}  {MARKS[state]} {state}")
-        cells = (exercise.number, exercise.title, f"{MARKS[state]} {state}")
+    for each, state in zip(found, states, strict=True):
+        lines.append(f"{each.number}  {each.title:{width}}  {MARKS[state]} {state}")
+        cells = (each.number, each.title, f"{MARKS[state]} {state}")
         rows.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
     passed = f"{states.count('passed')} of {len(states)} passed"
     table = f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
     colour = cards.GOOD if set(states) == {"passed"} else cards.OPEN
-    _show("\n".join([*lines, passed]), cards.card("exercises", colour, passed, table))
+    drawn = cards.card("exercises", colour, passed, table)
+    page.show(drawn, "\n".join([*lines, passed]))
+
+
+def _earlier(number: str) -> str:
+    """The state of an exercise that was not checked in this kernel."""
+    return "passed" if number in answers.passed() else "to do"
 
 
 check.progress = progress
@@ -158,8 +145,9 @@ def result(number: str, answer: Any = None) -> Result:
     except NotImplementedError:
         return _unwritten(found)
     except Wrong as wrong:
-        lines = wrong.message.splitlines() + [line for line in wrong.hint.splitlines() if line]
-        return Result(found, "not yet", [*lines, *_printed(), f"%solution {number} shows ours."])
+        hint = tuple(line for line in wrong.hint.splitlines() if line)
+        lines = [*wrong.message.splitlines(), *hint, *_printed(), _way_out(number)]
+        return Result(found, "not yet", lines, hint)
     return Result(found, "passed", [*proven, *_printed()])
 
 
@@ -179,55 +167,12 @@ def _unwritten(found: Exercise) -> Result:
     if not left:
         return Result(found, "to do", [])
     still = f"{left} still raises NotImplementedError. Write it too, then check again."
-    return Result(found, "not yet", [still, f"%solution {found.number} shows ours."])
+    return Result(found, "not yet", [still, _way_out(found.number)])
 
 
 def _printed() -> list[str]:
     log = f"only {MOST_PRINTED} are shown"
     return [f"printed: {line}" for line in capped(calls.printed, log, MOST_PRINTED // 2, 4)]
-
-
-def find(number: str) -> Exercise:
-    """The exercise of that number.
-
-    Raises:
-        InputError: there is none.
-    """
-    if not isinstance(number, str):
-        raise InputError(f'write the number of an exercise in quotes, as "04.2", not {number!r}')
-    known = exercises_of(number.partition(".")[0])
-    for exercise in known:
-        if exercise.number == number:
-            return exercise
-    numbers = ", ".join(exercise.number for exercise in known)
-    raise InputError(f"there is no exercise {number!r}; choose one of {numbers}")
-
-
-def exercises_of(notebook: str) -> list[Exercise]:
-    """The exercises of a notebook, in order.
-
-    Raises:
-        InputError: it has none.
-    """
-    if notebook not in _notebooks():
-        known = ", ".join(_notebooks())
-        raise InputError(f"there is no exercise in notebook {notebook!r}; choose one of {known}")
-    import_module(f"course_utils.exercises.nb{notebook}")
-    return [_registered[key] for key in sorted(_registered) if key.startswith(f"{notebook}.")]
-
-
-def _notebooks() -> list[str]:
-    return sorted(path.stem.removeprefix("nb") for path in EXERCISES.glob("nb[0-9]*.py"))
-
-
-def _show(plain: str, card: str) -> None:
-    """Show a card on an open page, and plain text elsewhere."""
-    if not card or not page.watched():
-        print(plain, flush=True)
-        return
-    from IPython.display import display
-
-    display(page.bundle(card, plain), raw=True)
 
 
 def probe(file: str | Path, nproc: int, *arguments: Any) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ import os
 import selectors
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,10 +24,13 @@ SET_ANEW = ("OMP_NUM_THREADS", "TORCH_DISTRIBUTED_DEBUG", "PYTHONUNBUFFERED")  #
 
 
 class Agent:
-    """An agent process; `run` and then `wait` until it replies.
+    """An agent process; `send` it a request, and then `wait` until it replies.
 
     Args:
         warm: start its forkserver now, and not at the first warm run.
+
+    Attributes:
+        ready: whether it was seen to have imported torch.
     """
 
     def __init__(self, warm: bool):
@@ -52,26 +56,30 @@ class Agent:
         )
         os.close(its_end)
         self._unread = b""
-        self._ready = False
+        self.ready = False
+        self._started = time.monotonic()
 
     @property
     def alive(self) -> bool:
         """Whether the process still runs."""
         return self._process.poll() is None
 
-    def wait_until_ready(self) -> None:
-        """Wait until the agent has imported torch: that takes seconds, once.
+    def is_ready(self, seconds: float) -> bool:
+        """Whether the agent has imported torch, within `seconds`: that takes a while, once.
 
         Raises:
-            LaunchError: the agent died, or is not ready after `START_TIMEOUT`.
+            LaunchError: the agent died, or is not ready `START_TIMEOUT` after its start.
         """
-        if not self._ready:
-            reply = self.wait(START_TIMEOUT)
-            self._ready = reply is not None and "ready" in reply
-            if not self._ready:
+        if not self.ready:
+            reply = self.wait(seconds)
+            if reply is None and time.monotonic() - self._started < START_TIMEOUT:
+                return False
+            self.ready = reply is not None and "ready" in reply
+            if not self.ready:
                 late = f"its helper process was not ready after {START_TIMEOUT} s"
                 why = reply["error"] if reply else late
                 raise LaunchError(f"torchrun cannot start: {why}. Log: {self._log.name}")
+        return True
 
     def send(self, request: dict[str, Any] | None) -> None:
         """Send a request; None ends the current run, as Ctrl-C would. `wait` returns the reply."""

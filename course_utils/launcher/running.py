@@ -22,12 +22,16 @@ from course_utils.runs import Rank, Run
 
 POLL = 0.02  # seconds between two looks at the ranks' logs
 GRACE = 1.0  # seconds the ranks have to end when they are asked to
+STOPPED = "the run was stopped; its ranks have ended"
 
 _one_at_a_time = threading.Lock()  # the agent handles one run at a time
 
 
 class Screen:
     """What shows a run while it lives; this one shows nothing."""
+
+    def prepare(self) -> None:
+        """Show that the ranks cannot start yet: a process of ours still imports torch."""
 
     def update(self) -> None:
         """Show what has happened since the last call."""
@@ -45,10 +49,17 @@ class Guarded(Screen):
     def __init__(self, screen: Screen):
         self._screen = screen
 
+    def prepare(self) -> None:
+        """Show that torch is being imported, or from the first error on nothing."""
+        self._try("prepare")
+
     def update(self) -> None:
         """Show what has happened, or from the first error on nothing."""
+        self._try("update")
+
+    def _try(self, name: str) -> None:
         try:
-            self._screen.update()
+            getattr(self._screen, name)()
         except Exception as error:
             warnings.warn(f"the run goes on, but cannot be shown: {error!r}", stacklevel=2)
             self._screen = Screen()
@@ -106,14 +117,22 @@ def _execute(run: Run, request: dict[str, Any], options: Options, screen: Screen
     """Let an agent run `request`, show it, and fill in how it ended."""
     start = time.monotonic()
     agent = client.kept_agent(options.warm)
+    activity = Activity(run)
+    interrupted = False
     try:
-        agent.wait_until_ready()
-        agent.send(request)
-        outcome = _watch(run, agent, screen, options)
-    except BaseException as error:  # an interrupt too: the ranks must not outlive it
+        try:
+            _wait_until_ready(agent, screen)
+            agent.send(request)
+            outcome = _watch(run, agent, screen, options, activity)
+        except KeyboardInterrupt:
+            interrupted = True
+            outcome = _stopped_by_hand(run, agent, time.monotonic() - start, activity)
+            processes.kill_strays(run.dir)
+    except BaseException as error:  # a second interrupt too: the ranks must not outlive it
         _give_up(run, agent, screen)
         if isinstance(error, KeyboardInterrupt):
-            raise Stopped("the run was stopped; its ranks have ended") from None
+            run.verdict = Verdict("stopped", STOPPED)
+            raise Stopped(STOPPED, run) from None
         if isinstance(error, LaunchError):
             run.folder.keep()  # and so the agent's log beside it, which the error names
         raise
@@ -123,21 +142,49 @@ def _execute(run: Run, request: dict[str, Any], options: Options, screen: Screen
     _fill_in_exit_codes(run, outcome)
     run.verdict = judge(run, outcome, options.nnodes * options.nproc)
     screen.close(run)
+    if interrupted:
+        run.folder.keep()
+        raise Stopped(f"{run.verdict}\n  {STOPPED}", run) from None
 
 
-def _watch(run: Run, agent: client.Agent, screen: Screen, options: Options) -> dict[str, Any]:
+def _wait_until_ready(agent: client.Agent, screen: Screen) -> None:
+    """Wait until the agent has imported torch, and let the screen say so."""
+    while not agent.is_ready(POLL):
+        screen.prepare()
+
+
+def _watch(
+    run: Run, agent: client.Agent, screen: Screen, options: Options, activity: Activity
+) -> dict[str, Any]:
     """Wait for the agent's reply and keep the screen up to date; stop the run at its limits."""
-    start, activity = time.monotonic(), Activity(run)
+    start = time.monotonic()
     while (outcome := agent.wait(POLL)) is None:
         screen.update()
         gone = activity.gone()  # torchrun waits for the other ranks, which may wait for this one
         over = _over(options, time.monotonic() - start, activity.quiet())
         if gone or over:
-            found = {"over": over, "gone ranks": gone, "stopped ranks": activity.stopped()}
-            processes.dump_stacks(run.dir)
-            time.sleep(0.2)  # the ranks need a moment to write them
-            return (_stop(run, agent) or {}) | found
+            return _examine_and_stop(run, agent, activity) | {"over": over, "gone ranks": gone}
     return outcome
+
+
+def _examine_and_stop(run: Run, agent: client.Agent, activity: Activity) -> dict[str, Any]:
+    """Have the ranks write down where they are, and end them."""
+    stopped = activity.stopped()
+    processes.dump_stacks(run.dir)
+    time.sleep(0.2)  # the ranks need a moment to write them
+    return (_stop(run, agent) or {}) | {"stopped ranks": stopped}
+
+
+def _stopped_by_hand(
+    run: Run, agent: client.Agent, seconds: float, activity: Activity
+) -> dict[str, Any]:
+    """End an interrupted run; what its ranks were doing is the more worth knowing."""
+    found = {"over": f"you stopped the run after {seconds:.0f} s", "by hand": True}
+    if not agent.ready:  # it goes on importing torch, for the next run
+        found["over"] += ", before its ranks could start"
+        return found
+    found["quiet"] = activity.quiet()
+    return _examine_and_stop(run, agent, activity) | found
 
 
 def _over(options: Options, seconds: float, quiet: float) -> str | None:

@@ -10,6 +10,7 @@ from course_utils import paths
 from course_utils.notebook import notes
 
 PASSED = ".passed.json"  # the digest of each answer that has passed, by the exercise's number
+FUNCTION = "a function"  # in place of a digest: the function itself is gone with its kernel
 
 
 def file_of(number: str) -> str:
@@ -17,11 +18,23 @@ def file_of(number: str) -> str:
     return f"exercise_{number.replace('.', '_')}.py"
 
 
-def note(number: str, passed: bool) -> None:
-    """Note what the check of an exercise found, and for which text."""
-    digest = _digest(_answer(number)) if passed else None
+def note(number: str, passed: bool, is_file: bool = True) -> None:
+    """Note what the check of an exercise found, and for which text if the answer is a file."""
+    digest = None
+    if passed:
+        digest = _digest(_answer(number)) if is_file else FUNCTION
     with notes.changing(PASSED) as noted:
         noted[number] = digest
+
+
+def passed() -> set[str]:
+    """The exercises whose last check passed; a file that has changed since does not count."""
+    noted = notes.read(PASSED)
+    return {
+        number
+        for number, digest in noted.items()
+        if digest == FUNCTION or (digest and passed_text(number))
+    }
 
 
 def passed_text(number: str) -> str | None:

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from course_utils import paths
 from course_utils.diagnosis.verdict import Verdict
 from course_utils.display import cards, page
-from course_utils.errors import LaunchError
+from course_utils.errors import LaunchError, Stopped
 from course_utils.launcher.options import flags
 from course_utils.notebook.arguments import Parser, parse_torchrun, split
 from course_utils.notebook.files import write
@@ -40,10 +41,13 @@ def remember_cell(info: Any) -> None:
 def show_failure(result: Any) -> None:
     """On an open page, show the card of the run that made a cell fail."""
     error = result.error_in_exec
-    if isinstance(error, LaunchError) and error.run and page.watched():
+    if isinstance(error, (LaunchError, Stopped)) and error.run and page.watched():
         from IPython.display import display
 
-        display(error.run.verdict)
+        verdict = error.run.verdict
+        # On JupyterLab's page it replaces the error above it, which says only the headline.
+        drawn = f'<div class="course-instead">{cards.failure(verdict)}</div>'
+        display(page.bundle(drawn, verdict.text), raw=True)
 
 
 def worker(line: str, cell: str) -> None:
@@ -54,6 +58,17 @@ def worker(line: str, cell: str) -> None:
     parser.add_argument("file")
     options = parser.parse_args(split(line))
     print(write(options.file, cell, options.append, options.ours, _cell_id))
+    if mistake := syntax_error(options.file):
+        print(mistake)
+
+
+def syntax_error(file: str) -> str:
+    """Where Python cannot read a worker file, in one sentence; '' if it can."""
+    try:
+        compile((paths.workers() / file).read_bytes(), file, "exec")
+    except SyntaxError as error:  # its lines are those of the file
+        return f"workers/{file}, line {error.lineno}: SyntaxError: {error.msg}"
+    return ""
 
 
 def torchrun(line: str, cell: str | None = None) -> None:
@@ -65,7 +80,7 @@ def torchrun(line: str, cell: str | None = None) -> None:
     namespace = _shell().user_ns
     try:
         namespace[name] = launch(options.file, *options.arguments, name=name, **flags(options))
-    except LaunchError as error:
+    except (LaunchError, Stopped) as error:
         if error.run:  # to look into what it left behind
             namespace[name] = error.run
         raise

@@ -1,7 +1,9 @@
 """What a notebook has proven: claims with the worst value measured and its bound."""
 
+import html
 from dataclasses import dataclass
 
+from course_utils.display import cards, page
 from course_utils.formats import number
 from course_utils.runs import Run
 
@@ -64,8 +66,26 @@ def reported(run: Run) -> list[Proof]:
 
 
 def table() -> None:
-    """Print what this notebook has proven so far."""
-    print(text(list(_rows.values())))
+    """Show what this notebook has proven so far: a card on an open page, elsewhere text."""
+    rows = list(_rows.values())
+    page.show(card(rows), text(rows))
+
+
+def card(rows: list[Proof]) -> str:
+    """`rows` as a card, with a mark for each claim that holds."""
+    head = ("", "claim", "measured on", "worst", "bound")
+    drawn = "<tr>" + "".join(f"<th>{name}</th>" for name in head) + "</tr>"
+    for row in rows:
+        cells = (mark(row), row.claim, row.on, number(row.worst), number(row.bound))
+        drawn += "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
+    held = sum(row.holds for row in rows)
+    colour = cards.GOOD if held == len(rows) else cards.BAD
+    return cards.card("claims", colour, f"{held} of {len(rows)} hold", f"<table>{drawn}</table>")
+
+
+def mark(row: Proof) -> str:
+    """Whether a claim holds, as a sign."""
+    return "✓" if row.holds else "✗"
 
 
 def text(rows: list[Proof]) -> str:

@@ -1,22 +1,25 @@
 """Runs a demo for an audience: first live, then to measure it, then the notebook's proofs."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from course_utils import paths
-from course_utils.display.console import GREEN, RED, open_console, show_failure
-from course_utils.errors import InputError, LaunchError
-from course_utils.formats import rate, size
+from course_utils.display.console import GREEN, RED, open_console, show_failure, wrapped
+from course_utils.display.text import duration
+from course_utils.errors import InputError, LaunchError, Stopped
+from course_utils.formats import number, rate, size
 from course_utils.launcher.options import Options
 from course_utils.launcher.request import environ
 from course_utils.launcher.running import launch_path
-from course_utils.notebook import proofs
-from course_utils.notebook.demos import Demo, Step, check_options
+from course_utils.notebook import notes, proofs
+from course_utils.notebook.demos import Demo, Step, check_options, title
 from course_utils.notebook.files import script_path
 from course_utils.notebook.launching import launch
 from course_utils.runs import Run
 
+TOOK = ".demos.json"  # seconds that each demo took last time, by name
 METERED = paths.ROOT / "course_utils" / "notebook" / "metered.py"
 
 
@@ -41,12 +44,14 @@ def perform(
         InputError: an option or the number of ranks is invalid, or leaves nothing to compare. No
             rank of the demo was started.
     """
+    began = time.monotonic()
     main = replace(demo.main, nproc=nproc, arguments=tuple(arguments) or demo.main.arguments)
     if compare and (nproc == 1 or nnodes > 1):
         raise InputError("--compare needs 2 ranks or more, on one machine")
     ranks = nproc * nnodes
     if arguments or ranks != demo.main.nproc:
         check_options(demo, main.arguments, ranks)
+    print(wrapped(introduction(demo), 0), flush=True)
     try:
         run = launch(main.file, *main.arguments, nproc=nproc, nnodes=nnodes, **options)
         print(summary(run), flush=True)
@@ -54,12 +59,33 @@ def perform(
             print("Running it again on one rank, and then under the meter ...", flush=True)
             print(speed_up(main, run, **options), flush=True)
             print(bytes_moved(main, **options), flush=True)
-        return prove(demo)
+        held = prove(demo)
+        if not (arguments or compare):
+            with notes.changing(TOOK) as took:
+                took[demo.name] = time.monotonic() - began
+        print(f"\n{wrapped(next_step(demo), 0)}", flush=True)
+        return held
+    except Stopped as stopped:  # what it says is worth reading; the command says that it ended
+        show_failure(stopped.run)
+        raise
     except LaunchError as error:
         if error.run is None:
             raise
         show_failure(error.run)
         return False
+
+
+def introduction(demo: Demo) -> str:
+    """What the audience is about to see, and how long it took here last time."""
+    said = f"Demo {demo.name}: {demo.about.rstrip('.')}."
+    said += " Then come the proofs of its notebook." * bool(demo.proofs)
+    took = notes.read(TOOK).get(demo.name)
+    return f"{said} Last time it took {duration(took)}." if took else said
+
+
+def next_step(demo: Demo) -> str:
+    """Where to go from here."""
+    return f"Next: {title(demo.notebook)} explains it: ./run.sh lab. More demos: ./run.sh list."
 
 
 def summary(run: Run) -> str:
@@ -141,10 +167,24 @@ def prove(demo: Demo) -> bool:
             found = proofs.reported(run)
             rows += found
             broken += [row.claim for row in found if not row.holds] if found else [proof.file]
-    console.print(proofs.text(rows))
+    show_claims(console, rows)
     for claim in broken:
         console.print(f"NOT PROVEN: {claim}", style=f"bold {RED}")
     if not broken:
         held = "the claim holds" if len(rows) == 1 else f"all {len(rows)} claims hold"
         console.print(held, style=GREEN)
     return not broken
+
+
+def show_claims(console: Any, rows: list[proofs.Proof]) -> None:
+    """A table of claims: on a terminal as wide as that is, broken at words; else plain lines."""
+    if not console.is_interactive:
+        console.print(proofs.text(rows))
+        return
+    from rich.table import Table
+
+    table = Table("", "claim", "measured on", "worst ≤", "bound", box=None, pad_edge=False)
+    for row in rows:
+        figures = (number(row.worst), number(row.bound))
+        table.add_row(proofs.mark(row), row.claim, row.on, *figures)
+    console.print(table, soft_wrap=False)

@@ -114,6 +114,11 @@ class Page:
         """Start all cells."""
         self._start("notebook:run-all-cells")
 
+    def restart(self) -> None:
+        """Restart the kernel, as if the reader had confirmed it."""
+        self.tab.evaluate(f"() => {PANEL}.sessionContext.restartKernel()")
+        self.wait_until(lambda: self.tab.evaluate(NOTEBOOK_IS_READY, f"{self.name}.ipynb"))
+
     def has_ended(self) -> bool:
         """Whether what was started last has ended."""
         return self.tab.evaluate("() => window.hasEnded")

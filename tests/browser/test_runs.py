@@ -2,6 +2,9 @@
 
 IMPORT = "import course_utils"
 HELLO = '%%torchrun -n 2 browser_hello.py\nprint("hello")'
+CLOSE = "from course_utils.launcher import client\nclient.close_kept_agent()"
+SAID_BELOW = "each => parseFloat(getComputedStyle(each, '::after').height) || 0"
+OPACITY = "each => getComputedStyle(each).opacity"
 ANSWER = "print(6 * 7)"
 TRAINING = """%%torchrun -n 4 --timeout 250 browser_training.py
 import time
@@ -49,6 +52,10 @@ def test_while_a_run_lives_each_rank_has_a_lane(open_cells, tmp_path):
     page.screenshot("end")
     assert page.tab.locator(".course-run").count() == 0
     assert "4 ranks · gloo · cpu · ok" in page.cells()[2]["text"]
+    card = page.tab.locator('.course-card[data-kind="✓"]').last
+    assert card.locator(".course-rank").all_inner_texts() == [f"rank {n}" for n in range(4)]
+    assert card.locator(".course-curve polyline").count() == 4
+    assert page.too_wide() == []
     assert page.errors == []
 
 
@@ -60,6 +67,10 @@ def test_a_failed_run_shows_its_verdict_and_the_stop_button_ends_a_hung_one(open
     card = page.tab.locator('.course-card[data-kind="raised"]')
     assert "rank 1" in card.inner_text()
     assert 'raise ValueError("no batch left")' in card.inner_text()
+    assert "failed first" in card.locator(".course-row").inner_text()
+    assert "ended as a consequence" in card.locator("summary").last.inner_text()
+    errors = page.tab.locator('[data-mime-type="application/vnd.jupyter.stderr"]')
+    assert not any(error.is_visible() for error in errors.all())  # the card says the same
     assert page.tab.locator(".course-run").count() == 0
     assert page.too_wide() == []
 
@@ -73,6 +84,33 @@ def test_a_failed_run_shows_its_verdict_and_the_stop_button_ends_a_hung_one(open
     page.screenshot("stopped")
     assert "the run was stopped; its ranks have ended" in page.cells()[2]["text"]
     assert page.tab.locator(".course-run").count() == 0
+    card = page.tab.locator('.course-card[data-kind="stopped"]')
+    assert "rank 1 had not reached barrier #1; rank 0 waits for it" in card.inner_text()
     page.wait_until(lambda: not lab.processes() - before)
     page.run_cells(3)
     assert page.cells()[3]["text"] == "42\n"
+
+
+def test_the_first_launch_is_announced_while_torch_is_imported(open_cells):
+    page = open_cells("first", f"{IMPORT}\n{CLOSE}", HELLO)
+    page.run_cells(0)
+    page.start_cell(1)
+    page.wait_until(page.tab.get_by_text("starting torch, once per notebook").is_visible)
+    page.screenshot("starting")
+    page.wait_until_ended()
+    assert page.tab.locator('.course-card[data-kind="✓"]').is_visible()
+    assert page.tab.locator(".course-run").count() == 0
+
+
+def test_a_restart_leaves_no_run_that_seems_to_live_and_the_magics_are_there(open_cells, tmp_path):
+    page = open_cells("restart", TRAINING.format(seen=tmp_path / "never"), HELLO)
+    page.start_cell(0)
+    page.wait_until(page.tab.locator('.course-lane[data-state="running"]').first.is_visible)
+    run = page.tab.locator(".course-run")
+    assert run.evaluate(SAID_BELOW) == 0
+    page.restart()
+    page.wait_until(lambda: run.evaluate(SAID_BELOW) > 0)
+    assert float(run.locator(".course-lanes").evaluate(OPACITY)) < 1
+    page.screenshot("dead")
+    page.run_cells(1)  # without the import
+    assert "2 ranks · ok" in page.cells()[1]["text"]

@@ -1,5 +1,6 @@
 """What an open page is sent while a run lives and when it failed; what is saved without one."""
 
+import re
 import time
 
 import psutil
@@ -107,7 +108,7 @@ def seen_all(*wanted):
     return look
 
 
-def test_lanes_live_in_one_output_that_is_empty_when_the_run_is_over(page, worker, tmp_path):
+def test_lanes_live_in_one_output_that_becomes_the_card_of_the_finished_run(page, worker, tmp_path):
     script = worker("watched.py", WATCHED)
     enough = tmp_path / "enough"
     messages = page.run(
@@ -127,12 +128,50 @@ def test_lanes_live_in_one_output_that_is_empty_when_the_run_is_over(page, worke
     assert [message["msg_type"] for message in shown[:2]] == ["display_data", "update_display_data"]
     assert {message["msg_type"] for message in shown[1:]} == {"update_display_data"}
     assert len({message["content"]["transient"]["display_id"] for message in shown}) == 1
-    assert shown[-1]["content"]["data"] == {}
-    assert text(messages).splitlines()[1:] == [
+    card = shown[-1]["content"]["data"]
+    assert re.search(
+        r"</i> 2 ranks · gloo · cpu · ok · \d+(\.\d)? s · loss 0\.\d+</header>", card["text/html"]
+    )
+    assert "rank 1 is here" in card["text/html"]
+    assert "<polyline" in card["text/html"]
+    assert "course-lane" not in card["text/html"].partition("</style>")[2]
+    assert card["text/plain"].splitlines()[1:] == [
         "2 ranks · gloo · cpu · ok",
         "rank 0 │ rank 0 is here",
         "rank 1 │ rank 1 is here",
     ]
+    assert text(messages) == ""
+
+
+MANY = "for i in range(10): print('line', i)\n"
+
+
+def test_of_a_finished_run_a_page_has_a_card_and_what_is_saved_is_plain(page, worker):
+    source = f'run = launch("{worker("many.py", MANY)}", timeout={DEADLINE})'
+    (*_, card), saved = page.run(source), page.run(source, cell=None)
+    assert 'class="course-card" data-kind="✓"' in html(card)
+    assert html(card).count("<summary>4 lines before these</summary>") == 2
+    assert {message["msg_type"] for message in saved} == {"stream"}
+    assert text(saved) == card["content"]["data"]["text/plain"] + "\n"
+
+
+def test_the_first_launch_says_at_once_that_torch_is_being_started(page, worker):
+    script = worker("first.py", "print('here')\n")
+    close = "from course_utils.launcher import client; client.close_kept_agent()\n"
+    began = time.monotonic()
+    first = []
+
+    def look(message) -> bool:
+        if "starting torch, once per notebook" in html(message) and not first:
+            first.append(time.monotonic() - began)
+        return False
+
+    messages = page.run(f'{close}run = launch("{script}", timeout={DEADLINE})', until=look)
+    assert first
+    assert messages[0]["msg_type"] == "display_data"
+    assert "2 ranks · ok" in html(messages[-1])  # in place of it
+    saved = page.run(f'{close}run = launch("{script}", timeout={DEADLINE})', cell=None)
+    assert {message["msg_type"] for message in saved} == {"stream"}
 
 
 FAILING = "import os\nif os.environ['RANK'] == '1':\n    raise ValueError('<as asked>')\n"
@@ -189,7 +228,103 @@ def test_progress_over_the_exercises_is_a_table(page):
     assert "<td>04.4</td><td>predict time and bytes</td><td>✗ not yet</td>" in html(table)
 
 
-def test_what_is_to_do_is_said_in_plain_text_everywhere(page):
+def test_what_is_to_do_is_a_card_whose_text_is_what_is_saved(page):
     source = 'def answer(*_):\n    raise NotImplementedError\ncheck("04.4", answer)'
-    watched, saved = page.run(source), page.run(source, cell=None)
-    assert text(watched) == text(saved) == "04.4 predict time and bytes: to do\n"
+    (watched,), saved = page.run(source), page.run(source, cell=None)
+    assert 'class="course-card" data-kind="to do"' in html(watched)
+    assert watched["content"]["data"]["text/plain"] + "\n" == text(saved)
+    assert text(saved) == "04.4 predict time and bytes: to do\n"
+
+
+HANGS = """
+import time
+import torch.distributed as dist
+from course_utils.worker import init
+init()
+print("up", flush=True)
+if dist.get_rank() == 1:
+    time.sleep(1000)
+dist.barrier()
+"""
+
+
+def test_a_run_that_is_stopped_by_hand_leaves_its_verdict_as_a_card(page, worker):
+    script = worker("hangs.py", HANGS)
+    source = f"%torchrun --timeout {DEADLINE} --as stopped {script.removeprefix('workers/')}"
+    *block, error, card = page.run(
+        source,
+        until=seen_all("waits in barrier #1"),
+        then=page.manager.interrupt_kernel,
+    )
+    title = (
+        r"you stopped the run after \d+ s: rank 1 had not reached barrier #1; rank 0 waits for it"
+    )
+    assert re.fullmatch(title, "".join(error["content"]["traceback"]))
+    assert 'data-kind="stopped"' in html(card)
+    assert re.search(f"{title}</header>", html(card))
+    assert "waits in barrier #1 (workers/hangs.py, line 9)" in html(card)
+    assert "its ranks have ended" in error["content"]["evalue"]
+    assert "rank 0 │ up" in text(block)
+    assert "'stopped'" in str(page.run("stopped.verdict.kind")[0]["content"]["data"])
+
+
+def test_the_card_of_a_hang_says_each_fact_once(page, worker):
+    script = worker("hangs.py", HANGS)
+    source = f'launch("{script}", nproc=4, stall=2, check=False, show=False).verdict'
+    (card,) = page.run(source)
+    said = html(card).partition("</style>")[2]
+    assert "rank 1 never reached barrier #1; ranks 0, 2 and 3 wait for it</header>" in said
+    assert said.count("waits in barrier #1 (workers/hangs.py, line 9)") == 1  # of three ranks
+    assert said.count("time.sleep(1000)") == 1
+    assert "never got to where" not in said
+    culprit = said.partition('class="course-row"')[2].partition("<details>")[0]
+    assert ">rank 1</span> is at workers/hangs.py, line 8" in culprit
+    assert "<pre>up</pre>" in culprit  # open
+
+
+def test_the_rank_that_failed_first_and_the_others_are_told_apart(page, worker):
+    script = worker("failing.py", FAILING + "import time\ntime.sleep(1000)\n")
+    source = f'launch("{script}", nproc=3, timeout={DEADLINE}, check=False, show=False).verdict'
+    (card,) = page.run(source)
+    assert ">rank 1</span> failed first · exit status 1" in html(card)
+    assert "rank 2</span> ended as a consequence" in html(card)
+
+
+def test_a_dollar_in_a_card_is_no_formula(page, worker):
+    script = worker("dollar.py", "raise ValueError('$RANK and $WORLD_SIZE')\n")
+    source = f'launch("{script}", nproc=1, check=False, show=False).verdict'
+    said = html(page.run(source)[0])
+    assert said.index('class="tex2jax_ignore mathjax_ignore"') < said.index("$RANK")
+
+
+def test_progress_survives_the_kernel(page):
+    right = "from course_utils.exercises.checking import find\nexec(find('04.4').solution)\n"
+    page.run(right + 'check("04.4", seconds_and_bytes)')
+    forget = "from course_utils.exercises import checking; checking._states.clear()\n"
+    saved = page.run(forget + "check.progress('04')", cell=None)
+    assert "04.4  predict time and bytes  ✓ passed" in text(saved)
+
+
+def test_our_solution_is_offered_after_the_second_try(page):
+    source = 'check("04.4", lambda *_: None)'
+    page.run("from course_utils.exercises import checking; checking._tries.clear()")
+    (first,), (second,) = page.run(source), page.run(source)
+    assert "%solution 04.4" not in html(first)
+    assert "%solution 04.4" in html(second)
+    assert "%solution 04.4" in first["content"]["data"]["text/plain"]
+
+
+def test_a_guess_is_a_card_with_its_score(page):
+    (right,) = page.run("from course_utils import predict\npredict('(B)').compare('b')")
+    assert 'data-kind="✓"' in html(right)
+    (wrong,) = page.run("predict('a').compare('b')")
+    assert 'data-kind="≠"' in html(wrong)
+    assert "1 of 2 right so far" in html(wrong)
+    assert page.run("predict('a').compare('b')", cell=None) == []
+
+
+def test_the_claims_are_a_table_with_marks(page):
+    page.run('from course_utils import proofs; proofs.record("x is small", "1 rank", 0.0, 1.0)')
+    (card,), saved = page.run("proofs.table()"), page.run("proofs.table()", cell=None)
+    assert "<td>✓</td><td>x is small</td>" in html(card)
+    assert text(saved).splitlines()[0].split() == "claim measured on worst ≤ bound".split()

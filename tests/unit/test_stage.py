@@ -5,6 +5,8 @@ import pty
 import re
 import select
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from subprocess import PIPE
@@ -151,6 +153,75 @@ def test_ctrl_c_ends_a_demo_in_one_line_and_leaves_nothing(on_a_terminal):
     assert lines_of(shown.rstrip())[-1] == "interrupted; no rank is left running"
     assert shown.rindex("\033[?25h") > shown.rindex("\033[?25l")  # the cursor is back
     assert "Traceback" not in shown
+
+
+def test_ctrl_c_shows_what_the_ranks_were_doing(on_a_terminal):
+    process, screen = on_a_terminal("demo", "count", "--to", "1000", "--pause", "0.1")
+    screen.read_until(r"step 2 of 1000")
+    process.send_signal(signal.SIGINT)
+    lines = lines_of(screen.read_until(None))
+    assert process.wait(60) == 130
+    card = " ".join(lines[next(n for n, line in enumerate(lines) if "─ stopped ─" in line) :])
+    assert "you stopped the run after" in card
+    assert re.search(r"rank 0 (is at|waits in .*) ?\(?workers/count.py, line \d+", card)
+
+
+def test_before_the_ranks_start_a_terminal_says_what_it_is_doing_and_at_last_what_is_next(
+    on_a_terminal,
+):
+    process, screen = on_a_terminal("demo", "count")
+    lines = lines_of(screen.read_until(None))
+    assert process.wait(60) == 0
+    assert lines[0].startswith("Demo count: Count to a number. Then come the proofs")
+    assert any("starting torch · " in line for line in lines)
+    end = [line for line in lines if line]
+    assert " ".join(end[-2:]).endswith("More demos: ./run.sh list.")
+    process, screen = on_a_terminal("demo", "count")  # now it knows how long that takes
+    assert "Last time it took " in " ".join(lines_of(screen.read_until("count 1"))[:3])
+
+
+LAST_REPORTS = """\
+import time
+import torch.distributed as dist
+from course_utils.worker import init, report
+init()
+for step in range(1, 9):
+    if dist.get_rank() == 1:
+        report(step=step, total=8)
+    time.sleep(0.2)
+"""
+
+
+def test_the_bar_follows_whichever_rank_reports(small_course):
+    workers = small_course.home / "workers"
+    workers.mkdir(parents=True)
+    (workers / "last.py").write_text(LAST_REPORTS)
+    code = "from course_utils import launch; launch('last.py')"
+    screen = Screen()
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=os.environ
+        | TERMINAL
+        | {"COURSE_HOME": str(small_course.home), "PYTHONPATH": str(paths.ROOT)},
+        stdout=screen.theirs,
+        stderr=screen.theirs,
+    )
+    os.close(screen.theirs)
+    try:
+        assert "step 5 of 8" in screen.read_until(None)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
+        screen.close()
+
+
+def test_words_stay_whole_on_a_narrow_terminal(on_a_terminal):
+    process, screen = on_a_terminal("list", COLUMNS="24")
+    lines = screen.read_until(None).replace("\r", "").split("\n")
+    assert process.wait(60) == 0
+    plain = [re.sub(r"\033\[[\d;?]*\w", "", line).rstrip() for line in lines]
+    assert plain[1:3] == ["  count   Count to a", "          number."]
 
 
 def test_compare_says_the_speed_up_and_what_each_rank_sent(small_course):

@@ -1,5 +1,6 @@
 """Which command run.sh starts, and with which Python."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 from tests.unit.run_sh.checkout import (
     FAKE_PYTHON,
     OLD_PYTHON,
+    ROOT,
     is_one_sentence,
     write_program,
 )
@@ -87,6 +89,19 @@ def test_jupyterlab_as_root_is_refused_with_the_command_that_works(course, more)
     assert "./run.sh lab --allow-root" in err
     assert not course.left()
     assert course.run("lab", "--allow-root", *more)[1].endswith(" ".join(["--allow-root", *more]))
+
+
+def test_jupyterlab_is_told_of_kernels_with_the_magics_and_of_the_first_notebook(course):
+    say = 'case $* in "-m jupyterlab"*) echo "$JUPYTER_PATH $JUPYTER_CONFIG_PATH"; exit;; esac'
+    write_program(course.bin / "python3", f"#!/usr/bin/env bash\n{say}\nexit 0\n")
+    _, out, _ = course.run("lab", COURSE_PYTHON="python3", JUPYTER_PATH="/own")
+    folder = f"{course.root}/course_utils/notebook/jupyter"
+    assert out == f"{folder}:/own {folder}"
+    settings = json.loads(
+        (ROOT / "course_utils/notebook/jupyter/jupyter_lab_config.json").read_text()
+    )
+    first = settings["LabApp"]["default_url"].rpartition("/")[2]
+    assert (ROOT / "notebooks" / first).exists()
 
 
 def test_all_tests_are_run_by_the_tests_themselves(course):
