@@ -76,6 +76,8 @@ def launching(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     """Carry out one command; return the exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # a terminal that has no · shows ?
     options, rest = parser().parse_known_args(arguments)
     if rest and options.command != "demo":
         parser().error(f"{options.command} has no option {rest[0]}")

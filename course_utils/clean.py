@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from course_utils import paths
+from course_utils.errors import InputError
 from course_utils.notebook import cells
 
 KEPT = "workers-kept-"  # earlier calls kept files in folders whose names begin like this
@@ -21,9 +22,15 @@ def clean(everything: bool = False) -> None:
         everything: delete those files too, and the folders of earlier calls.
 
     Raises:
-        InputError: a notebook cannot be read, so nobody knows what it writes; nothing was removed.
+        InputError: a notebook cannot be read, so nobody knows what it writes, or COURSE_HOME is
+            the user's home folder; nothing was removed.
     """
     home, root = paths.home(), paths.ROOT
+    if home == Path.home().resolve():
+        raise InputError(
+            f"COURSE_HOME is your home folder, so {home / 'workers'} may hold files that are not "
+            "the course's: remove by hand what you no longer need"
+        )
     removed = [home / "workers", home / ".runs", root / ".pytest_cache", root / ".ruff_cache"]
     for folder in ("course_utils", "tests", "benchmarks", "notebooks"):
         for cache in ("__pycache__", ".ipynb_checkpoints"):

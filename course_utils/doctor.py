@@ -5,7 +5,6 @@ psutil is imported only where it is used, because packages may be what is missin
 
 import contextlib
 import importlib.util
-import json
 import os
 import platform
 import re
@@ -18,41 +17,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_utils import container, paths
+from course_utils import container, paths, trial
 from course_utils.display import console
 from course_utils.launcher.request import LOOPBACK_INTERFACE
 
 COLOURS = {"ok": console.GREEN, "note": console.YELLOW, "problem": console.RED}
 NEEDED = ("torch", "numpy", "matplotlib", "IPython", "psutil", "rich", "filelock")
-TORCH_TIMEOUT = 120  # seconds; a cold disk needs up to a minute to import torch
 GIB = 2**30
 LOOPBACK = "127.0.0.1"
 ABORT = 'a script with DDP may abort at its end: "terminate called without an active exception"'
 # The log of a helper or rank: its session's folder is named after the process it works for.
 LOG = re.compile(r"/\.runs/\d{8}-\d{6}-\w+-(\d+)/(?:agent\.log|.*/stderr\.log)")
-
-# torch runs in a process of its own: an import that crashes cannot take the doctor with it.
-ASK_TORCH = """
-import json
-found = {"gpus": []}
-try:
-    import torch, torch.distributed as dist
-    found |= {"torch": torch.__version__, "cuda": torch.version.cuda}
-    has = {name: getattr(dist, f"is_{name}_available", bool) for name in ("gloo", "nccl")}
-    found["backends"] = [name for name in has if has[name]()]
-    for gpu in range(torch.cuda.device_count()):
-        try:
-            found["gpus"].append(torch.cuda.get_device_name(gpu))
-            torch.ones(1, device=f"cuda:{gpu}").sum().item()
-        except Exception as error:
-            found["gpu error"] = f"GPU {gpu}: {error}"
-    torch.cuda.is_available()  # warns if the driver is too old
-    import torchvision
-    found["torchvision"] = torchvision.__version__
-except Exception as error:
-    found["error"] = f"{type(error).__name__}: {error}"
-print("\\n" + json.dumps(found))
-"""
 
 
 @dataclass(frozen=True)
@@ -99,27 +74,17 @@ def examine() -> Iterator[Finding]:
     setup = "run ./run.sh setup, or set COURSE_PYTHON to a Python that has all of them"
     found = f"{sys.prefix} lacks {', '.join(missing)}" if missing else sys.prefix
     yield judge("environment", found, (bool(missing), "problem", setup))
-    if "torch" not in missing:
-        yield from torch_and_gpus(ask_torch(), driver_gpus())
+    found = {} if "torch" in missing else trial.ask_torch()
+    if found:
+        yield from torch_and_gpus(found, driver_gpus())
     if "psutil" not in missing:
         yield from machine()
         yield from helpers()
     yield loopback()
     yield from names()
+    if not missing and found.get("torchrun"):
+        yield launch()
     yield from extras()
-
-
-def ask_torch() -> dict:
-    """What `ASK_TORCH` prints, and the warnings of the import."""
-    command = [sys.executable, "-c", ASK_TORCH]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TORCH_TIMEOUT)
-        return json.loads(done.stdout.splitlines()[-1]) | {"warnings": done.stderr}
-    except subprocess.TimeoutExpired:
-        return {"error": f"importing it took more than {TORCH_TIMEOUT} s"}
-    except (IndexError, ValueError):
-        last = done.stderr.strip().rpartition("\n")[2]
-        return {"error": f"importing it crashed Python (exit status {done.returncode}): {last}"}
 
 
 def driver_gpus() -> int:
@@ -287,6 +252,14 @@ def names() -> Iterator[Finding]:
         remedy = f"add the line '{address} {name}' to /etc/hosts: plain torchrun looks it up"
         slow = (seconds > 2, "note", f"looking it up took {seconds:.1f} s; {remedy}")
         yield judge(what, found, (not ours, "note", remedy), slow)
+
+
+def launch() -> Finding:
+    """Whether two ranks run, started as the notebooks start them."""
+    found, worked = trial.two_ranks()
+    return judge(
+        "launch", found, (not worked, "problem", "labs start ranks in this way: mend what it names")
+    )
 
 
 def extras() -> Iterator[Finding]:

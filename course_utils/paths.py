@@ -1,10 +1,20 @@
 """Where things are: the checkout, its notebooks, the worker files and the run folders."""
 
+import contextlib
+import errno
 import os
+from collections.abc import Iterator
 from pathlib import Path
+
+from course_utils.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
+# What an error says of a folder and not of the program that writes there.
+CANNOT_WRITE = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM),
+    *(errno.ENOENT, errno.ENOTDIR),
+}
 
 
 def home() -> Path:
@@ -14,7 +24,7 @@ def home() -> Path:
     is read-only.
     """
     if chosen := os.environ.get("COURSE_HOME"):
-        return Path(chosen).resolve()
+        return Path(chosen).expanduser().resolve()
     if os.access(ROOT, os.W_OK):
         return ROOT
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -35,9 +45,37 @@ def workers() -> Path:
 
 def runs() -> Path:
     """The private folder that holds a folder for each run; made if it does not exist."""
-    return _folder(home() / ".runs", mode=0o700)
+    folder = _folder(home() / ".runs", mode=0o700)
+    owner, me = folder.stat().st_uid, os.getuid()
+    if me not in (owner, 0):  # root in a container works in a user's folder
+        raise InputError(
+            f"{folder} belongs to another user, who could read and change what your runs do: set "
+            "COURSE_HOME to a folder of your own"
+        )
+    if owner == me and folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
+    return folder
+
+
+@contextlib.contextmanager
+def writing() -> Iterator[None]:
+    """Say in one sentence that the folders of `home()` cannot be written to.
+
+    Raises:
+        InputError: the disk is full, or the folder cannot be made or belongs to someone else.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in CANNOT_WRITE:
+            raise
+        raise InputError(
+            f"cannot write to {home()} ({error.strerror}): make room there, or set COURSE_HOME to "
+            "a folder that you can write to"
+        ) from None
 
 
 def _folder(path: Path, mode: int = 0o777) -> Path:
-    path.mkdir(mode=mode, parents=True, exist_ok=True)
+    with writing():
+        path.mkdir(mode=mode, parents=True, exist_ok=True)
     return path

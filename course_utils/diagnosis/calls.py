@@ -2,6 +2,7 @@
 
 import math
 import re
+import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,11 +23,19 @@ class Place:
     def excerpt(self) -> list[str]:
         """The line and its two neighbours, numbered."""
         try:
-            source = Path(self.file).read_text(errors="replace").splitlines()
+            with tokenize.open(self.file) as file:  # in the encoding that the file declares
+                source = lines_of(file.read())
+        except (SyntaxError, UnicodeDecodeError):
+            source = lines_of(Path(self.file).read_text(errors="replace"))
         except OSError:
             return []
         numbers = range(max(1, self.line - 1), min(len(source), self.line + 1) + 1)
         return [f"  {'>' if n == self.line else ' '} {n:4d}  {source[n - 1]}" for n in numbers]
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines as Python counts them: a form feed or U+2028 ends none."""
+    return text.removesuffix("\n").split("\n")
 
 
 @dataclass(frozen=True)

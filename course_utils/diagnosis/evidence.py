@@ -12,6 +12,7 @@ from course_utils.runs import Rank, Run
 # A call that failed after this many seconds had waited for other ranks; one that refuses its
 # arguments does so at once.
 WAITED = 0.3
+LONGEST = 2000  # characters of an error that a verdict repeats
 
 
 @dataclass(frozen=True)
@@ -214,6 +215,8 @@ def _error(event: dict[str, Any]) -> Error:
     places = [Place(file, line) for file, line in frames + quoted if is_students(file)]
     if quoted:
         text = text.partition("\n")[0] + " " + text.strip().rpartition("\n")[2]
+    if len(text) > LONGEST:
+        text = f"{text[:LONGEST]}... ({len(text):,} characters; the log has all)"
     place = places[-1] if places else None
     return Error(event["at"], text, message, place, event.get("call"))
 

@@ -28,6 +28,8 @@ HINTS = {
     "gives each rank its number and the world size: leave rank= and world_size= out.",
     r"did not receive grad|prior iteration": "A parameter that took no part in the loss never "
     "becomes ready. Use it, freeze it, or wrap with DDP(..., find_unused_parameters=True).",
+    r"^(bdb\.)?BdbQuit": "A rank has no terminal, so a debugger cannot stop in it: print what you "
+    "want to see, or call the function in a cell, without torchrun.",
     r"EOFError|EOF when reading": "A rank has no terminal to read from: pass what it needs as "
     "an argument.",
     r"can't allocate memory|MemoryError|out of memory": "There is not enough memory: try a "

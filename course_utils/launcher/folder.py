@@ -46,7 +46,8 @@ class RunFolder:
 
     def __init__(self, name: str):
         started = time.strftime("%H%M%S")
-        self.path = Path(tempfile.mkdtemp(prefix=f"{started}-{name}-", dir=session_folder()))
+        with paths.writing():
+            self.path = Path(tempfile.mkdtemp(prefix=f"{started}-{name}-", dir=session_folder()))
         self._remove = weakref.finalize(self, _remove_run, self.path, os.getpid())
 
     def keep(self) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from course_utils import paths
+from course_utils.errors import InputError
 from course_utils.launcher.hashing import order_of_a_set
 from course_utils.launcher.options import Options
 
@@ -46,8 +47,23 @@ def script_orders(path: Path, arguments: list[str], run_dir: Path) -> dict[str, 
         "script": str(path),
         "arguments": arguments,
         "import_from": list(dict.fromkeys([str(path.parent), str(paths.workers())])),
-        "cwd": os.getcwd(),
+        "cwd": _here(),
     }
+
+
+def _here() -> str:
+    """The folder that this process works in.
+
+    Raises:
+        InputError: it has been deleted.
+    """
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise InputError(
+            "the folder that this process works in has been deleted: choose another with "
+            "os.chdir(), or restart the kernel"
+        ) from None
 
 
 def environ(options: Options) -> dict[str, str]:

@@ -20,7 +20,8 @@ def file_of(number: str) -> str:
 def note(number: str, passed: bool) -> None:
     """Note what the check of an exercise found, and for which text."""
     digest = _digest(_answer(number)) if passed else None
-    notes.write(PASSED, notes.read(PASSED) | {number: digest})
+    with notes.changing(PASSED) as noted:
+        noted[number] = digest
 
 
 def passed_text(number: str) -> str | None:

@@ -29,23 +29,36 @@ def parse_torchrun(words: Sequence[str]) -> argparse.Namespace:
     """
     parser = Parser("%torchrun")
     add_flags(parser)
+    parser.add_argument("--standalone", action="store_true", help=argparse.SUPPRESS)  # it always is
     parser.add_argument("--as", dest="name")
     parser.add_argument("file")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
-    options = parser.parse_args(words)
+    options = parser.parse_args(_with_hyphens(words))
     if options.name and not options.name.isidentifier():
         raise InputError(f"--as {options.name}: choose a name that is valid in Python")
     return options
 
 
+def _with_hyphens(words: Sequence[str]) -> list[str]:
+    """The words with torchrun's older spelling of options, `--nproc_per_node`, in today's."""
+    script = next((at for at, word in enumerate(words) if word.endswith(".py")), len(words))
+    names = [word.partition("=") for word in words[:script]]
+    today = [
+        (name.replace("_", "-") if name.startswith("--") else name) + equals + value
+        for name, equals, value in names
+    ]
+    return [*today, *words[script:]]
+
+
 def split(line: str) -> list[str]:
-    """Split a magic's line into words as a shell does.
+    """Split a magic's line into words as a shell does, without a comment (`# ...`) at its end.
 
     Raises:
         InputError: it cannot be split.
     """
     try:
-        return shlex.split(line)
+        words = shlex.split(line)
+        return words[: words.index("#")] if "#" in words else words
     except ValueError:
         raise InputError(
             f"unmatched quotation mark or backslash in the line {line.strip()}: put a "

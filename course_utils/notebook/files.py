@@ -15,6 +15,7 @@ from course_utils.notebook import answers, notes
 from course_utils.notebook.cells import GAP, file_text, parts
 
 WRITTEN = ".cells.json"  # what each cell wrote last, by file and by the cell's key
+AS_IT_IS = {"encoding": "utf-8", "errors": "surrogateescape"}  # the student's other bytes stay
 FIRST = "first"  # the key of the cell that begins a file; those that append have their ids
 
 
@@ -34,19 +35,19 @@ def write(file: str, body: str, append: bool = False, ours: str = "", cell_id: s
     text = file_text(theirs or body)
     if append:
         write_missing(path.name)  # the part before it, if its cell has not run yet
-    content = path.read_text(encoding="utf-8") if path.exists() else ""
-    noted = notes.read(WRITTEN)
-    written = noted.get(path.name, {})
-    key = _key(path.name, written, text, cell_id) if append else FIRST
-    start = _find(content, written.get(key, text))
-    if start is not None:
-        content = content[:start] + text + content[start + len(written.get(key, text)) :]
-    elif append and content:
-        content, start = content + GAP + text, len(content + GAP)
-    else:
-        content, start, written = text, 0, {}
-    path.write_text(content, encoding="utf-8")
-    notes.write(WRITTEN, noted | {path.name: written | {key: text}})
+    with notes.changing(WRITTEN) as noted:
+        content = path.read_text(**AS_IT_IS) if path.exists() else ""
+        written = noted.get(path.name, {})
+        key = _key(path.name, written, text, cell_id) if append else FIRST
+        start = _find(content, written.get(key, text))
+        if start is not None:
+            content = content[:start] + text + content[start + len(written.get(key, text)) :]
+        elif append and content:
+            content, start = content + GAP + text, len(content + GAP)
+        else:
+            content, start, written = text, 0, {}
+        path.write_text(content, **AS_IT_IS)
+        noted[path.name] = written | {key: text}
     count = len(content[: start + len(text)].splitlines())
     lines = "1 line" if count == 1 else f"{count} lines"
     done = f"workers/{path.name} {'added to' if append else 'written'}: {lines}"
@@ -56,20 +57,25 @@ def write(file: str, body: str, append: bool = False, ours: str = "", cell_id: s
 def _key(file: str, written: dict[str, str], text: str, cell_id: str) -> str:
     """The key under which a cell that appends has noted what it wrote.
 
-    The key is the cell's id. If the id is unknown (the notebook runs without a page), it is the id
-    of the saved cell with the same text, or else the key of the text that defines the same names,
-    or a new key if there is none.
+    Text and names come before the id, because some pages number their cells anew when they open
+    a notebook: the key of the same text, or else of the text that defines most of the same names.
+    If there is none, it is the cell's id, unless the saved notebook has what that id wrote in
+    another cell. If the id is unknown (the notebook runs without a page), it is the id of the
+    saved cell with the same text, or else a new key.
     """
-    saved = (cell.id for cell in parts().get(file, []) if cell.append and cell.text == text)
-    if known := cell_id or next(saved, ""):
-        return known
-    shared = {
-        key: len(_defined(text) & _defined(before)) + (text == before)
-        for key, before in written.items()
-        if key != FIRST
-    }
-    best = max(shared, key=shared.get, default="")
-    return best if shared.get(best) else f"?{len(written)}"
+    same = [key for key, before in written.items() if key != FIRST and before == text]
+    if same:
+        return cell_id if cell_id in same else same[0]
+    shared = {key: len(_defined(text) & _defined(before)) for key, before in written.items()}
+    shared.pop(FIRST, None)
+    most = max(shared.values(), default=0)
+    if most:
+        return cell_id if shared.get(cell_id) == most else max(shared, key=shared.get)
+    saved = [cell for cell in parts().get(file, []) if cell.append]
+    if not cell_id:
+        return next((cell.id for cell in saved if cell.text == text), f"?{len(written)}")
+    stale = any(cell.text == written.get(cell_id) and cell.id != cell_id for cell in saved)
+    return f"?{len(written)}" if stale else cell_id
 
 
 def _defined(text: str) -> set[str]:
@@ -105,10 +111,11 @@ def write_missing(*names: str) -> None:
         path = paths.workers() / file
         if not path.exists() and file in saved:
             texts = [cell.text for cell in saved[file]]
-            path.write_text(GAP.join(texts), encoding="utf-8")
             keys = [cell.id if cell.append else FIRST for cell in saved[file]]
             written = dict(zip(keys, texts, strict=True))
-            notes.write(WRITTEN, notes.read(WRITTEN) | {file: written})
+            with notes.changing(WRITTEN) as noted:
+                path.write_text(GAP.join(texts), encoding="utf-8")
+                noted[file] = written
         if path.exists():
             wanted += [other for other in imported(path) if other not in seen]
 
@@ -145,8 +152,8 @@ def worker_path(script: str | Path) -> Path:
 def imported(path: Path) -> list[str]:
     """The files a worker file would import if they were beside it; [] if it has a syntax error."""
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8", errors="replace"))
-    except SyntaxError:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
         return []
     modules = []
     for node in ast.walk(tree):
@@ -174,5 +181,5 @@ def load_worker(name: str) -> ModuleType:
     module = ModuleType(path.stem)
     module.__file__ = str(path)
     sys.modules[path.stem] = module  # for other worker files that import it
-    exec(compile(path.read_text(encoding="utf-8"), path, "exec"), module.__dict__)
+    exec(compile(path.read_bytes(), path, "exec"), module.__dict__)
     return module

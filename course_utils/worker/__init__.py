@@ -72,9 +72,12 @@ def init(
         SystemExit: it was started on a wrong number of ranks; the message says what it needs.
     """
     if "RANK" not in os.environ:
+        file = os.path.basename(sys.argv[0])
+        by_hand = f"start this file with torchrun --standalone --nproc-per-node 2 {sys.argv[0]}"
+        in_a_cell = "make %%torchrun -n 2 NAME.py the first line of the cell, or call launch()"
         raise RuntimeError(
-            "init() found no RANK in the environment: start this file with "
-            f"torchrun --standalone --nproc-per-node 2 {sys.argv[0]}"
+            "init() found no RANK in the environment, so this process is no rank: "
+            + (by_hand if file.endswith(".py") and file != "ipykernel_launcher.py" else in_a_cell)
         )
     _refuse_another_number(ranks, at_least)
     import torch

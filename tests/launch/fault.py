@@ -54,5 +54,5 @@ class Fault:
     @property
     def line(self) -> int | None:
         """The number of the line to blame, or None."""
-        lines = self.script.splitlines()
+        lines = self.script.split("\n")
         return next((n for n, text in enumerate(lines, 1) if text.endswith("# here")), None)

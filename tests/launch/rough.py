@@ -32,6 +32,22 @@ ROUGH = [
         "if rank == 1:\n    raise ValueError('heard')  # here\ndist.barrier()\n",
         ("rank 1 raised ValueError: heard",),
     ),
+    raised(
+        "characters that Python takes for no line's end",
+        "# \x0c\ntext = 'a\u2028b\x85c'\n"
+        "if rank == 1:\n    raise ValueError  # here\ndist.barrier()\n",
+        ("  >   12      raise ValueError  # here\n      13  dist.barrier()",),
+    ),
+    raised(
+        "a message of 5 MB",
+        "if rank == 1:\n    raise ValueError('x' * 5_000_000)  # here\ndist.barrier()\n",
+        ("rank 1 raised ValueError: xxx", "xxx... (5,000,012 characters; the log has all)"),
+    ),
+    raised(
+        "a debugger without a terminal",
+        "if rank == 1:\n    breakpoint()\n    x = 1  # here\ndist.barrier()\n",
+        ("rank 1 raised BdbQuit", "a debugger cannot stop in it: print what you want to see"),
+    ),
     exited(
         "os.execv",
         "if rank == 1:\n    os.execv('/bin/true', ['true'])\ndist.barrier()\n",

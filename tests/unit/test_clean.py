@@ -113,3 +113,12 @@ def test_nothing_is_removed_while_a_notebook_cannot_be_read(course):
 
 def test_git_ignores_what_is_kept():
     assert "workers-kept-*/" in (paths.ROOT / ".gitignore").read_text().splitlines()
+
+
+def test_the_user_s_own_home_is_left_alone(course, monkeypatch):
+    monkeypatch.setenv("HOME", str(course.home))
+    before = left(course)
+    done = course("clean", "--all")
+    assert done.returncode == 2
+    assert "COURSE_HOME is your home folder" in done.stderr
+    assert left(course) == before

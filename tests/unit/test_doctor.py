@@ -82,6 +82,21 @@ def test_this_machine_can_run_the_labs():
     assert status == 0, lines
     assert "gloo" in lines["back ends"]
     assert {"cores", "memory", "disk"} <= lines.keys()
+    assert "two ranks added up their numbers" in lines["launch"]
+
+
+def test_a_helper_that_dies_is_quoted(tmp_path):
+    dies = "import sys\nif 'agent' in ' '.join(sys.orig_argv):\n    sys.exit('no luck today')\n"
+    (tmp_path / "sitecustomize.py").write_text(dies)
+    status, lines = examine(path=tmp_path)
+    assert status == 1
+    assert re.match("problem .*last said: SystemExit: no luck today", lines["launch"])
+
+
+def test_ranks_that_cannot_talk_are_quoted():
+    status, lines = examine(GLOO_SOCKET_IFNAME="nowhere")
+    assert status == 1
+    assert re.match("problem .*nowhere", lines["launch"])
 
 
 def test_without_packages_it_still_runs_and_says_how_to_get_them():

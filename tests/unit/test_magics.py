@@ -64,10 +64,25 @@ def test_a_cell_that_runs_again_replaces_what_it_wrote(shell, capsys, known, edi
     assert capsys.readouterr().out == in_order
 
 
-def test_a_cell_is_known_by_its_id_whatever_it_defines(shell):
+def test_a_cell_that_defines_something_else_now_is_known_by_its_id(shell):
     run_cells(shell, *THREE, known=True)
-    run_cells(shell, ("b", THREE[1][1], "other = z = 20\n"), known=True)
-    assert (paths.workers() / "one.py").read_text() == "x = 1\n\n\nother = z = 20\n\n\nz = 3\n"
+    run_cells(shell, ("b", THREE[1][1], "other = 20\n"), known=True)
+    assert (paths.workers() / "one.py").read_text() == "x = 1\n\n\nother = 20\n\n\nz = 3\n"
+
+
+@pytest.mark.parametrize("edited", [False, True])
+@pytest.mark.parametrize("ids", ["acb", "abb", "acd", "abd", "add"])
+def test_cells_with_new_ids_are_known_by_their_text_and_names(shell, ids, edited):
+    # VS Code numbers the cells of a notebook anew when it opens it.
+    run_cells(shell, *THREE, known=True)
+    texts = ["x = 1\n", "def y():\n    return 20\n" if edited else THREE[1][2], "z = 3\n"]
+    anew = [
+        (cell_id, first, text)
+        for cell_id, (_, first, _), text in zip(ids, THREE, texts, strict=True)
+    ]
+    for order in (anew, anew[:1] + anew[:0:-1], anew[2:], anew[1:2]):
+        run_cells(shell, *order, known=True)
+        assert (paths.workers() / "one.py").read_text() == "\n\n".join(texts)
 
 
 def test_ours_gives_way_to_an_answer_that_has_passed(shell, capsys):
@@ -166,3 +181,25 @@ def test_a_bad_line_is_refused_in_one_sentence(shell, line, said):
 def test_a_worker_line_that_cannot_be_split_is_refused_in_one_sentence(shell):
     with pytest.raises(InputError, match="unmatched quotation mark or backslash"):
         shell.run_cell_magic("worker", "x.py 'y", "print(1)\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--standalone --nproc_per_node=2 args.py --my_flag",
+        "--nproc_per_node 2 args.py --my_flag  # two ranks",
+        "--nnodes=1 --nproc-per-node=2 args.py --my_flag #",
+    ],
+)
+def test_a_line_may_be_spelled_as_torchrun_allows(shell, line):
+    shell.run_cell_magic("torchrun", line, "import sys\nprint(sys.argv[1:])\n")
+    assert [rank.stdout for rank in shell.user_ns["run"].ranks] == ["['--my_flag']\n"] * 2
+
+
+def test_a_cell_writes_over_a_file_in_another_encoding(shell):
+    (paths.workers() / "latin.py").write_bytes(b"# -*- coding: latin-1 -*-\nx = '\xe9'\n")
+    shell.run_cell_magic("worker", "--append latin.py", "y = 2\n")
+    text = (paths.workers() / "latin.py").read_bytes()
+    assert text == b"# -*- coding: latin-1 -*-\nx = '\xe9'\n\n\ny = 2\n"
+    shell.run_cell_magic("worker", "latin.py", "x = 1\n")
+    assert (paths.workers() / "latin.py").read_text() == "x = 1\n"
