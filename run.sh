@@ -190,6 +190,10 @@ case $1 in
         course_python && need nbclient && need ipykernel
         cd "$CALLED_FROM" && exec "$PYTHON" -P -m course_utils "$@" # its paths start there
         ;;
+    site)
+        any_python && need sphinx "-r $ROOT/requirements-site.txt"
+        exec "$PYTHON" -m website "${@:2}"
+        ;;
     bench) course_python "$@" && need psutil ;;
     setup | demo) course_python "$@" ;;
     *) any_python ;;

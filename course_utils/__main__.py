@@ -60,6 +60,7 @@ def parser() -> Parser:
     # run.sh itself carries these out; they are here so that --help lists them.
     command("lab", None, "start JupyterLab, open to this machine only")
     command("test", None, "run the tests; arguments are passed to pytest")
+    command("site", None, "build the web site from the saved outputs (its options: site --help)")
     return top
 
 

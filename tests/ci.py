@@ -1,4 +1,4 @@
-"""`CI=true ./run.sh test` first installs what only tests need: programs, a font, DeepSpeed."""
+"""`CI=true ./run.sh test` first installs what only tests need: programs, a font, packages."""
 
 import importlib.util
 import os
@@ -15,16 +15,22 @@ PACKAGES = {  # of Debian and Ubuntu, with the programs whose absence asks for t
     "slurm-wlm munge": ("slurmctld", "slurmd", "sbatch", "munged"),  # a cluster on this machine
 }
 
+REQUIREMENTS = {  # a module whose absence asks for them
+    "deepspeed": "requirements-deepspeed.txt",
+    "sphinx_book_theme": "requirements-site.txt",
+}
+
 
 def main() -> None:
     """Install what is missing; if that is not possible, say why and exit with status 2."""
     if missing := missing_packages():
         install_packages(missing)
-    if not importlib.util.find_spec("deepspeed"):
-        say("Installing requirements-deepspeed.txt...")
-        # Without isolation: its setup.py must find the torch that is installed here.
-        pip = [sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation"]
-        run([*pip, "-r", "requirements-deepspeed.txt"])
+    for module, file in REQUIREMENTS.items():
+        if not importlib.util.find_spec(module):
+            say(f"Installing {file}...")
+            # Without isolation: DeepSpeed's setup.py must find the torch that is installed here.
+            pip = [sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation"]
+            run([*pip, "-r", file])
 
 
 def missing_packages() -> list[str]:

@@ -16,7 +16,9 @@ def machine(monkeypatch):
     """A machine whose programs, modules and user a test chooses; `calls` is what was run."""
     programs = {"ip", "tc", "chromium", "c++", "apt-get"}
     programs |= {"slurmctld", "slurmd", "sbatch", "munged"}
-    machine = SimpleNamespace(programs=programs, modules={"deepspeed"}, user=0, status=0, calls=[])
+    machine = SimpleNamespace(
+        programs=programs, modules=set(ci.REQUIREMENTS), user=0, status=0, calls=[]
+    )
 
     def call(command, **options):
         machine.calls.append(command)
@@ -53,12 +55,16 @@ def test_a_missing_program_is_installed(machine, program, packages):
     assert install[-len(packages) - 1 :] == ["-y", *packages]
 
 
-def test_deepspeed_is_installed_for_this_python(machine):
-    machine.modules = set()
+@pytest.mark.parametrize(
+    ("module", "file"),
+    [("deepspeed", "requirements-deepspeed.txt"), ("sphinx_book_theme", "requirements-site.txt")],
+)
+def test_a_missing_module_is_installed_for_this_python(machine, module, file):
+    machine.modules -= {module}
     ci.main()
     (pip,) = machine.calls
     assert pip[:4] == [sys.executable, "-m", "pip", "install"]
-    assert pip[-2:] == ["-r", "requirements-deepspeed.txt"]
+    assert pip[-2:] == ["-r", file]
 
 
 @pytest.mark.parametrize("lacks", ["root", "apt-get"])

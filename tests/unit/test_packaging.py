@@ -44,7 +44,10 @@ def numbers(version: str) -> list[int]:
     return [int(part) for part in version.split(".")]
 
 
-@pytest.mark.parametrize("file", ["requirements.txt", "requirements-deepspeed.txt"])
+EXTRAS = ["deepspeed", "site"]  # of pyproject.toml, each with a file of requirements
+
+
+@pytest.mark.parametrize("file", ["requirements.txt", *map("requirements-{}.txt".format, EXTRAS)])
 def test_every_version_is_exact_and_no_address_is_given(file):
     for line in (ROOT / file).read_text().splitlines():
         assert re.fullmatch(r'[\w.-]+==[\w.]+(; sys_platform == "(linux|darwin)")?', line), line
@@ -55,12 +58,20 @@ def test_each_direct_dependency_is_pinned_within_its_bound():
         assert numbers(pinned()[name]) >= numbers(bound), name
 
 
-def test_deepspeed_is_pinned_within_its_bounds_and_changes_nothing_else():
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_an_extra_is_pinned_within_its_bounds_and_changes_nothing_else(extra):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extra = pinned("requirements-deepspeed.txt")
-    for name, bound in (x.split(">=") for x in project["optional-dependencies"]["deepspeed"]):
-        assert numbers(extra[name]) >= numbers(bound), name
-    assert not extra.keys() & pinned().keys()
+    pins = pinned(f"requirements-{extra}.txt")
+    for name, bound in (x.split(">=") for x in project["optional-dependencies"][extra]):
+        assert numbers(pins[name]) >= numbers(bound), name
+    assert not pins.keys() & pinned().keys()
+
+
+def test_extras_agree_about_what_both_install():
+    one, other = (pinned(f"requirements-{extra}.txt") for extra in EXTRAS)
+    assert {name: one[name] for name in one.keys() & other} == {
+        name: other[name] for name in one.keys() & other
+    }
 
 
 @needs(modules=("deepspeed",))

@@ -1,0 +1,201 @@
+"""The web site, as it is built and as it is seen in a browser."""
+
+import functools
+import http.server
+import re
+import subprocess
+import sys
+import threading
+from importlib.util import find_spec
+
+import nbformat
+import pytest
+
+from course_utils import paths
+from tests.browser.page import SCREENSHOTS
+
+pytestmark = [
+    pytest.mark.skipif(
+        not find_spec("sphinx_book_theme"), reason="not installed: requirements-site.txt"
+    ),
+    pytest.mark.timeout(240),
+]
+NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
+PAGES = ["index.html", "glossary.html", "docs/instructors.html"]
+PAGES += [f"notebooks/{path.stem}.html" for path in NOTEBOOKS]
+# Wider than the window: what may scroll in its own place is cut off there, and not counted.
+SCROLLS = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+UNDESCRIBED = """() => [...document.querySelectorAll("article img")].filter(
+    each => !each.alt.trim() || !each.naturalWidth).map(each => each.outerHTML.slice(0, 200))"""
+# Text whose contrast with the colour behind it is under 4.5 to 1 (3 to 1 if it is large): WCAG AA.
+FAINT = """() => {
+    const channel = v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+    const read = text => text.match(/[\\d.]+/g).map(Number);
+    const light = ([r, g, b]) => .2126 * channel(r) + .7152 * channel(g) + .0722 * channel(b);
+    const behind = node => {
+        for (; node; node = node.parentElement) {
+            const colour = read(getComputedStyle(node).backgroundColor);
+            if (colour.length === 3 || colour[3] === 1) return colour;
+        }
+        return [255, 255, 255];
+    };
+    const found = new Set();
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+        const node = walk.currentNode.parentElement;
+        if (!walk.currentNode.data.trim() || !node.checkVisibility({ visibilityProperty: true }))
+            continue;
+        const style = getComputedStyle(node), size = parseFloat(style.fontSize);
+        const [one, other] = [light(read(style.color)), light(behind(node))];
+        const ratio = (Math.max(one, other) + .05) / (Math.min(one, other) + .05);
+        const large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+        if (ratio < (large ? 3 : 4.5))
+            found.add(`${node.className || node.tagName} ${ratio.toFixed(1)} ${
+                style.color} on ${behind(node)}: ${walk.currentNode.data.trim().slice(0, 30)}`);
+    }
+    return [...found];
+}"""
+
+
+@pytest.fixture(autouse=True)
+def no_rank_is_left():
+    """Nothing here starts a rank, or needs JupyterLab."""
+
+
+def build(*options: str) -> subprocess.CompletedProcess:
+    """Call `./run.sh site`, as its last step does."""
+    command = [sys.executable, "-m", "website", *options]
+    return subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, timeout=200)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site in all languages; every warning of the build is an error."""
+    folder = tmp_path_factory.mktemp("site")
+    done = build("--output", str(folder))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(site):
+    """Where the site is served, on this machine."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *arguments):
+            pass
+
+    handler = functools.partial(Quiet, directory=site)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture
+def visit(browser, address):
+    """Open pages at a width, in a theme; what they ask for elsewhere and complain about fails."""
+    wrong, contexts = [], []
+
+    def open_(width: int, theme: str):
+        context = browser.new_context(
+            viewport={"width": width, "height": 860}, color_scheme=theme, reduced_motion="reduce"
+        )
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("pageerror", lambda error: wrong.append(str(error)))
+        tab.on("console", lambda line: line.type == "error" and wrong.append(line.text))
+        tab.on(
+            "request",
+            lambda asked: asked.url.startswith((address, "data:")) or wrong.append(asked.url),
+        )
+        return tab
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert not wrong
+
+
+@pytest.mark.parametrize(("width", "theme"), [(390, "light"), (1280, "dark")])
+def test_every_page_fits_and_shows_its_pictures_and_formulas(visit, address, width, theme):
+    tab = visit(width, theme)
+    for page in PAGES:
+        tab.goto(address + page)
+        assert tab.evaluate(SCROLLS) <= 0, page
+        assert not tab.evaluate(UNDESCRIBED), page
+        name = page.removesuffix(".html").replace("/", "_")
+        if page in (PAGES[0], PAGES[-1]):
+            tab.screenshot(path=SCREENSHOTS / f"site_{name}_{width}_{theme}.png")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(visit, address, theme):
+    tab = visit(1280, theme)
+    for page in (PAGES[0], PAGES[1], PAGES[3], PAGES[-1], "zh_CN/index.html"):
+        tab.goto(address + page)
+        assert not tab.evaluate(FAINT), page
+
+
+def test_the_home_page_leads_to_00_and_each_notebook_to_the_next(visit, address):
+    tab = visit(1280, "light")
+    tab.goto(address)
+    first = tab.get_by_role("link", name="Start with notebook 00")
+    assert first.bounding_box()["y"] < 860  # in sight without scrolling
+    first.click()
+    for path in NOTEBOOKS[1:]:
+        tab.locator("a.right-next").click()
+        assert tab.url.endswith(f"/{path.stem}.html")
+
+
+def test_a_link_leads_to_its_section_as_in_jupyterlab(visit, address):
+    tab = visit(1280, "light")
+    tab.goto(f"{address}{next(page for page in PAGES if '/04' in page)}")
+    tab.locator("article a[href='#around-a-ring']").first.click()
+    heading = tab.get_by_role("heading", name="Around a ring")
+    assert -5 < heading.bounding_box()["y"] < 400
+
+
+def test_a_folded_cell_is_closed_until_it_is_clicked(visit, address):
+    tab = visit(1280, "light")
+    tab.goto(address + PAGES[3])
+    folded = tab.locator("details.hide").first
+    assert "Show" in folded.locator("summary").inner_text()
+    code = folded.locator("pre").first
+    assert not code.is_visible()
+    folded.locator("summary").click()
+    assert code.is_visible()
+
+
+def test_search_finds_a_word(visit, address):
+    tab = visit(1280, "light")
+    tab.goto(f"{address}search.html?q=deadlock")
+    tab.wait_for_selector("#search-results li a")
+
+
+def test_all_folded_cells_are_folded_and_all_formulas_are_drawn(site):
+    for path in NOTEBOOKS:
+        page = (site / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8")
+        book = nbformat.read(path, 4)
+        hidden = [c for c in book.cells if c.metadata.get("jupyter", {}).get("source_hidden")]
+        assert page.count('<details class="admonition hide') >= len(hidden), path.stem
+        texts = "\n".join(c.source for c in book.cells if c.cell_type == "markdown")
+        texts = re.sub(r"`[^`]*`", "", texts)  # a dollar in code is a dollar
+        assert page.count("<math") >= len(re.findall(r"\$\$.+?\$\$|\$[^$\n]+\$", texts, re.S))
+
+
+def test_a_page_is_there_in_chinese_and_leads_back(visit, address):
+    tab = visit(1280, "light")
+    tab.goto(address)
+    tab.get_by_role("link", name="中文").click()
+    assert tab.evaluate("document.documentElement.lang") == "zh-CN"
+    assert "分布式训练" in tab.locator("article h1").inner_text()
+    tab.get_by_role("link", name="English").click()
+    assert tab.url == f"{address}index.html"
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    done = build("--output", str(tmp_path))
+    assert (done.returncode, (tmp_path / "thesis.txt").read_text()) == (2, "mine")
+    assert "something other than a site" in done.stderr

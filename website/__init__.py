@@ -1,0 +1,1 @@
+"""The course as a web site, built from the outputs that the notebooks hold: nothing is executed."""

@@ -1,0 +1,113 @@
+"""Writes the pages that Sphinx reads: the notebooks, the documents, a home page and a glossary."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from course_utils import paths
+from course_utils.notebook import cells
+from website import pictures
+
+HERE = Path(__file__).resolve().parent
+DOCUMENTS = ("symbols", "instructors", "claims")
+LINE = re.compile(r"^\| (?P<words>.+?) \| (?P<chinese>.+?) \| (?P<meaning>.+?) \|$", re.MULTILINE)
+
+
+def write(folder: Path) -> None:
+    """Write all pages into a folder. What did not change keeps its time: Sphinx passes over it."""
+    made = {"index.md": home(), "glossary.md": glossary()}
+    for path in notebooks():
+        made[f"notebooks/{path.name}"] = json.dumps(prepared(cells.read(path)), ensure_ascii=False)
+    for name in DOCUMENTS:
+        made[f"docs/{name}.md"] = (paths.ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    if folder.exists():
+        for path in folder.rglob("*.[mi]*"):
+            if str(path.relative_to(folder)) not in made:
+                path.unlink()
+    for name, text in made.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+    shutil.copytree(
+        paths.ROOT / "docs" / "templates", folder / "docs/templates", dirs_exist_ok=True
+    )
+    for name, (notebook, cell) in pictures.ON_THE_HOME_PAGE.items():
+        (folder / f"{name}.png").write_bytes(pictures.saved(notebook, cell))
+
+
+def notebooks() -> list[Path]:
+    """The notebooks, in the order of the course."""
+    return sorted(paths.NOTEBOOKS.glob("*.ipynb"))
+
+
+def prepared(book: dict[str, Any]) -> dict[str, Any]:
+    """A notebook with what the site needs to know about its cells.
+
+    Folded cells are folded, worker cells are coloured as Python, and pictures have a description.
+    """
+    book["metadata"]["language_info"] = {"name": "python", "pygments_lexer": "course"}
+    heading = ""
+    for cell in book["cells"]:
+        source, metadata = "".join(cell["source"]), cell["metadata"]
+        if cell["cell_type"] == "markdown":
+            heading = next(iter(re.findall(r"^#+ (.+)$", source, re.MULTILINE)[::-1]), heading)
+            continue
+        ours = metadata.setdefault("mystnb", {})
+        ours["image"] = {"alt": pictures.description(source, heading)}
+        if metadata.get("jupyter", {}).get("source_hidden"):
+            metadata["tags"] = [*metadata.get("tags", ()), "hide-input"]
+            named = re.match(r"%%\w+ .*?([\w.]+\.py)", source)
+            ours["code_prompt_show"] = f"Show {named[1] if named else 'the code'}"
+            ours["code_prompt_hide"] = f"Hide {named[1] if named else 'the code'}"
+    return book
+
+
+def texts(path: Path) -> Iterator[str]:
+    """The text cells of a notebook."""
+    return ("".join(c["source"]) for c in cells.read(path)["cells"] if c["cell_type"] == "markdown")
+
+
+def title(path: Path) -> str:
+    """The title of a notebook, such as "00 · Processes and collectives"."""
+    return next(texts(path)).partition("\n")[0].removeprefix("# ")
+
+
+def question(path: Path) -> str:
+    """The question that a notebook answers: the line below its title."""
+    return next(texts(path)).split("\n")[1].strip("* ")
+
+
+def home() -> str:
+    """The home page: its text, a verdict, the list of notebooks, and the order of all pages."""
+    lines = [
+        f"| [{title(path)}](notebooks/{path.name}) | {question(path)} |" for path in notebooks()
+    ]
+    text = (HERE / "home.md").read_text(encoding="utf-8")
+    filled = {
+        "NOTEBOOKS": "\n".join(lines),
+        "VERDICT": pictures.verdict().rstrip(),
+        "PAGES": "\n".join(f"notebooks/{path.stem}" for path in notebooks()),
+        "DOCUMENTS": "\n".join(f"docs/{name}" for name in DOCUMENTS),
+    }
+    for name, value in filled.items():
+        text = text.replace(f"@{name}@", value)
+    return text
+
+
+def glossary() -> str:
+    """The *Words* tables of all notebooks as one, sorted, each row with the notebook it is from."""
+    rows = {}
+    for path in notebooks():
+        table = next((text for text in texts(path) if re.match(r"#+ Words\n", text)), "")
+        for row in LINE.finditer(table):
+            if row["words"] not in ("English", "---"):
+                where = f"[{path.name[:2]}](notebooks/{path.name})"
+                rows.setdefault(row["words"].casefold(), []).append((*row.groups(), where))
+    body = "\n".join(f"| {' | '.join(row)} |" for key in sorted(rows) for row in rows[key])
+    about = "The *Words* tables of all notebooks, in one. The last column leads to the notebook."
+    head = "| English | 中文 | in one line | |\n| --- | --- | --- | --- |"
+    return f"# Words\n\n{about}\n\n{head}\n{body}\n"
