@@ -1,12 +1,11 @@
 """What the course notes beside the worker files: small JSON files in `workers/`."""
 
 import contextlib
+import fcntl
 import json
 import os
 from collections.abc import Iterator
 from typing import Any
-
-from filelock import FileLock
 
 from course_utils import paths
 
@@ -23,7 +22,9 @@ def read(name: str) -> dict[str, Any]:
 def changing(name: str) -> Iterator[dict[str, Any]]:
     """What was noted under this name, to be changed in place; other kernels wait until it is."""
     path = paths.workers() / name
-    with paths.writing(), FileLock(path.with_suffix(".lock")):
+    # The standard library's lock: ./run.sh extract works before any package is installed.
+    with paths.writing(), path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         noted = read(name)
         yield noted
         new = path.with_suffix(".new")
