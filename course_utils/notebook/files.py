@@ -58,28 +58,27 @@ def _key(file: str, written: dict[str, str], text: str, cell_id: str) -> str:
     """The key under which a cell that appends has noted what it wrote.
 
     Text and names come before the id, because some pages number their cells anew when they open
-    a notebook: the key of the same text, or else of the text that defines most of the same names.
-    If there is none, it is the cell's id, unless the saved notebook has what that id wrote in
-    another cell. If the id is unknown (the notebook runs without a page), it is the id of the
-    saved cell with the same text, or else a new key.
+    a notebook. So it is the key of the same text; or the id that the saved notebook has for this
+    text; or the key of the text that defines most of the same names; or the cell's id, unless the
+    saved notebook has what that id wrote in another cell; or a new key.
     """
-    same = [key for key, before in written.items() if key != FIRST and before == text]
+    others = {key: before for key, before in written.items() if key != FIRST}
+    same = [key for key, before in others.items() if before == text]
     if same:
         return cell_id if cell_id in same else same[0]
-    shared = {key: len(_defined(text) & _defined(before)) for key, before in written.items()}
-    shared.pop(FIRST, None)
-    most = max(shared.values(), default=0)
-    if most:
+    cells = [cell for cell in parts().get(file, []) if cell.append]
+    saved = next((cell.id for cell in cells if cell.text == text), "")
+    if saved and (saved in others or cell_id in ("", saved)):
+        return saved
+    shared = {key: len(_defined(text) & _defined(before)) for key, before in others.items()}
+    if most := max(shared.values(), default=0):
         return cell_id if shared.get(cell_id) == most else max(shared, key=shared.get)
-    saved = [cell for cell in parts().get(file, []) if cell.append]
-    if not cell_id:
-        return next((cell.id for cell in saved if cell.text == text), f"?{len(written)}")
-    stale = any(cell.text == written.get(cell_id) and cell.id != cell_id for cell in saved)
-    return f"?{len(written)}" if stale else cell_id
+    stale = any(cell.text == others.get(cell_id) and cell.id != cell_id for cell in cells)
+    return cell_id if cell_id and not stale else f"?{len(written)}"
 
 
 def _defined(text: str) -> set[str]:
-    """The names a text binds at its top level; none if it has a syntax error."""
+    """The names a text binds at its top level, `Tape.shape` too; none if it has a syntax error."""
     try:
         body = ast.parse(text).body
     except SyntaxError:
@@ -87,7 +86,8 @@ def _defined(text: str) -> set[str]:
     names = {getattr(node, "name", "") for node in body}
     for node in body:
         if isinstance(node, (ast.Assign, ast.AnnAssign)):
-            names |= {leaf.id for leaf in ast.walk(node) if isinstance(leaf, ast.Name)}
+            bound = (leaf for leaf in ast.walk(node) if hasattr(leaf, "ctx"))
+            names |= {ast.unparse(leaf) for leaf in bound if isinstance(leaf.ctx, ast.Store)}
     return names - {""}
 
 

@@ -85,6 +85,15 @@ def test_cells_with_new_ids_are_known_by_their_text_and_names(shell, ids, edited
         assert (paths.workers() / "one.py").read_text() == "\n\n".join(texts)
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+def test_cells_that_set_attributes_of_one_class_are_different_cells(shell, known):
+    cells = [("a", "%%worker one.py", "class A:\n    pass\n")]
+    cells += [(name, "%%worker --append one.py", f"A.{name} = len\n") for name in "bcd"]
+    for _ in range(2):
+        run_cells(shell, *cells, known=known)
+        assert (paths.workers() / "one.py").read_text() == "\n\n".join(c[2] for c in cells)
+
+
 def test_ours_gives_way_to_an_answer_that_has_passed(shell, capsys):
     ours, theirs = "def mask():\n    return 1\n", "def mask():\n    return 'theirs'\n"
     (paths.workers() / "exercise_99_1.py").write_text(theirs)

@@ -214,3 +214,15 @@ def test_a_student_writes_before_ours_is_shown(path):
         if found := re.match(r"%%(?:worker.* --ours|ours) (\d\d\.\d)", source):
             checked = [before for before in sources[:at] if f'check("{found[1]}"' in before]
             assert checked, f"ours of {found[1]} stands before its check"
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+def test_cells_that_run_in_order_write_the_files_that_the_notebooks_hold(
+    tmp_path, monkeypatch, known
+):
+    monkeypatch.setenv("COURSE_HOME", str(tmp_path))
+    for _ in range(2):  # again: each replaces what it wrote
+        for cell in cells.cells():
+            files.write(cell.file, cell.body, cell.append, cell_id=cell.id if known else "")
+    for name, source in cells.sources().items():
+        assert (paths.workers() / name).read_text() == source, name
