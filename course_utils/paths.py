@@ -46,13 +46,13 @@ def workers() -> Path:
 def runs() -> Path:
     """The private folder that holds a folder for each run; made if it does not exist."""
     folder = _folder(home() / ".runs", mode=0o700)
-    owner, me = folder.stat().st_uid, os.getuid()
-    if me not in (owner, 0):  # root in a container works in a user's folder
+    found, me = folder.stat(), os.getuid()
+    if me not in (found.st_uid, 0):  # root in a container works in a user's folder
         raise InputError(
             f"{folder} belongs to another user, who could read and change what your runs do: set "
             "COURSE_HOME to a folder of your own"
         )
-    if owner == me and folder.stat().st_mode & 0o077:
+    if found.st_uid == me and found.st_mode & 0o077:
         folder.chmod(0o700)
     return folder
 

@@ -7,6 +7,14 @@ from pathlib import Path
 from typing import Any
 
 
+def lines(text: str) -> list[str]:
+    """The lines of a text, as Python counts those of a script: only a newline ends one.
+
+    A carriage return, which progress bars use, a form feed or U+2028 does not.
+    """
+    return text.removesuffix("\n").split("\n") if text else []
+
+
 @dataclass(frozen=True)
 class Rank:
     """One rank of a run.

@@ -54,7 +54,7 @@ def ask_torch() -> dict:
     except subprocess.TimeoutExpired:
         return {"error": f"importing it took more than {TIMEOUT} s"}
     except (IndexError, ValueError):
-        last = done.stderr.strip().rpartition("\n")[2]
+        last = last_line(done.stderr)
         return {"error": f"importing it crashed Python (exit status {done.returncode}): {last}"}
 
 
@@ -80,7 +80,7 @@ def two_ranks() -> tuple[str, bool]:
     if run.ok and all(found and found["sum"] == 3 for found in sums):
         return f"two ranks added up their numbers in {run.seconds:.1f} s", True
     said = [last_line(rank.stderr) for rank in run.ranks if rank.stderr.strip()]
-    return "; ".join([run.verdict.text.partition("\n")[0], *said[:1]]), False
+    return "; ".join([run.verdict.headline, *said[:1]]), False
 
 
 def last_line(text: str) -> str:

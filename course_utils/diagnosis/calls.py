@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_utils import paths
-from course_utils.runs import Rank
+from course_utils.runs import Rank, lines
 
 
 @dataclass(frozen=True)
@@ -24,18 +24,13 @@ class Place:
         """The line and its two neighbours, numbered."""
         try:
             with tokenize.open(self.file) as file:  # in the encoding that the file declares
-                source = lines_of(file.read())
+                source = lines(file.read())
         except (SyntaxError, UnicodeDecodeError):
-            source = lines_of(Path(self.file).read_text(errors="replace"))
+            source = lines(Path(self.file).read_text(errors="replace"))
         except OSError:
             return []
         numbers = range(max(1, self.line - 1), min(len(source), self.line + 1) + 1)
         return [f"  {'>' if n == self.line else ' '} {n:4d}  {source[n - 1]}" for n in numbers]
-
-
-def lines_of(text: str) -> list[str]:
-    """The lines as Python counts them: a form feed or U+2028 ends none."""
-    return text.removesuffix("\n").split("\n")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from course_utils.formats import values
-from course_utils.runs import Rank, Run
+from course_utils.runs import Rank, Run, lines
 
 HEAD, TAIL = 8, 4  # lines of a rank that are shown when it printed more than both together
 WIDTH = 200  # characters of a line that are shown
@@ -34,11 +34,6 @@ def duration(seconds: float) -> str:
         return f"{seconds:.{2 if seconds < 1 else 1}f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
-
-
-def lines(text: str) -> list[str]:
-    """The lines of a text. A carriage return, which progress bars use, does not end a line."""
-    return text.removesuffix("\n").split("\n") if text else []
 
 
 def capped(lines: list[str], log: str, head: int = HEAD, tail: int = TAIL) -> list[str]:
