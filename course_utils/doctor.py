@@ -26,8 +26,6 @@ NEEDED = ("torch", "numpy", "matplotlib", "IPython", "psutil", "rich", "filelock
 GIB = 2**30
 LOOPBACK = "127.0.0.1"
 ABORT = 'a script with DDP may abort at its end: "terminate called without an active exception"'
-# The log of a helper or rank: its session's folder is named after the process it works for.
-LOG = re.compile(r"/\.runs/\d{8}-\d{6}-\w+-(\d+)/(?:agent\.log|.*/stderr\.log)")
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Finding:
         return f"{line}\n{'':21} -> {self.remedy}" if self.remedy else line
 
 
-def judge(what: str, found: str, *rules: tuple[bool, str, str]) -> Finding:
+def finding(what: str, found: str, *rules: tuple[bool, str, str]) -> Finding:
     """The finding of the first rule (condition, mark, remedy) that holds; `ok` if none does."""
     for holds, mark, remedy in rules:
         if holds:
@@ -58,11 +56,12 @@ def judge(what: str, found: str, *rules: tuple[bool, str, str]) -> Finding:
 def doctor() -> int:
     """Print a line for each thing that a lab needs; return 1 if a lab would fail, else 0."""
     problems = 0
-    for finding in examine():
-        said = "\n".join(console.wrapped(line, 24) for line in str(finding).split("\n"))
-        console.say(finding.mark, COLOURS[finding.mark], end="")
-        console.say(said.removeprefix(finding.mark))
-        problems += finding.mark == "problem"
+    for each in examine():
+        found, *remedy = str(each).split("\n")
+        said = "\n".join([console.wrapped(found, 21), *(console.wrapped(r, 24) for r in remedy)])
+        console.say(each.mark, COLOURS[each.mark], end="")
+        console.say(said.removeprefix(each.mark))
+        problems += each.mark == "problem"
     print(f"\nproblems to fix: {problems}" if problems else "\nready")
     return 1 if problems else 0
 
@@ -73,13 +72,12 @@ def examine() -> Iterator[Finding]:
     yield Finding("ok", "Python", f"{platform.python_version()}, {sys.executable}")
     setup = "run ./run.sh setup, or set COURSE_PYTHON to a Python that has all of them"
     found = f"{sys.prefix} lacks {', '.join(missing)}" if missing else sys.prefix
-    yield judge("environment", found, (bool(missing), "problem", setup))
+    yield finding("environment", found, (bool(missing), "problem", setup))
     found = {} if "torch" in missing else trial.ask_torch()
     if found:
         yield from torch_and_gpus(found, driver_gpus())
     if "psutil" not in missing:
         yield from machine()
-        yield from helpers()
     yield loopback()
     yield from names()
     if not missing and found.get("torchrun"):
@@ -100,16 +98,15 @@ def torch_and_gpus(found: dict, listed: int) -> Iterator[Finding]:
     if "torch" not in found:
         yield Finding("problem", "torch", error, "install it again, with ./run.sh setup or pip")
         return
-    release = tuple(int(part) for part in found["torch"].split(".")[:2])
-    untested, tested = not (2, 11) <= release <= (2, 15), "the course is tested with 2.11 to 2.15"
-    yield judge("torch", found["torch"], (untested, "note", tested))
-    if release == (2, 15):
+    untested = not trial.is_tested(found["torch"])
+    yield finding("torch", found["torch"], (untested, "note", trial.TESTED))
+    if trial.release(found["torch"]) == (2, 15):
         avoid = "this happens under plain torchrun; the course's init() avoids it on Linux"
         yield Finding("note", "exit", ABORT, avoid)
     yield torchvision(found, error)
     remedy = "install the torch from PyPI: ranks on the CPU communicate over gloo"
     backends = ", ".join(found["backends"]) or "none"
-    yield judge("back ends", backends, ("gloo" not in found["backends"], "problem", remedy))
+    yield finding("back ends", backends, ("gloo" not in found["backends"], "problem", remedy))
     yield gpus(found, listed)
 
 
@@ -117,12 +114,16 @@ def torchvision(found: dict, error: str) -> Finding:
     """Whether torchvision can be imported; `error` says why not."""
     if not error:
         return Finding("ok", "torchvision", found["torchvision"])
-    remedy = f"install the one for this torch: pip install torchvision torch=={found['torch']}"
+    version, _, build = found["torch"].partition("+")
+    # PyPI serves no version such as 2.15.0+cpu; uv knows where it is.
+    install = f"uv pip install --torch-backend {build}" if build else "pip install"
+    remedy = f"install the one for this torch: {install} torchvision torch=={version}"
     if re.search("torchvision::nms|undefined symbol", error):
         lines = (paths.ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
         pair = [line for line in lines if line.startswith(("torch==", "torchvision=="))]
         error = f"it does not fit torch {found['torch']}: {error}"
-        remedy = f"install a pair that fits: pip install --force-reinstall {' '.join(pair)}"
+        again = "--reinstall" if build else "--force-reinstall"
+        remedy = f"install a pair that fits: {install} {again} {' '.join(pair)}"
     return Finding("problem", "torchvision", error, remedy)
 
 
@@ -142,7 +143,8 @@ def gpus(found: dict, listed: int) -> Finding:
         return Finding("problem", "GPUs", f"{what}: {error}", remedy)
     if not seen:
         if not found["cuda"]:
-            warning, remedy = "it was built without CUDA", "install the torch from PyPI"
+            warning = "it was built without CUDA"
+            remedy = "run COURSE_TORCH=cuda ./run.sh setup; elsewhere, install the torch from PyPI"
         elif not warning and (visible := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
             warning, remedy = f"CUDA_VISIBLE_DEVICES is {visible!r}", "unset that variable"
         what = f"{listed} in this machine, but torch sees none; {warning}".rstrip("; ")
@@ -176,7 +178,7 @@ def cores(count: int, quota: float) -> Finding:
     if quota < count:
         found = f"{count} cores, but this container may use only {quota:g} cores' time"
     remedy = "use 2 or more: with fewer, labs are slow and show no speed-up"
-    return judge("cores", found, (min(count, quota) < 2, "note", remedy))
+    return finding("cores", found, (min(count, quota) < 2, "note", remedy))
 
 
 def memory(total: float, available: float) -> Finding:
@@ -184,7 +186,7 @@ def memory(total: float, available: float) -> Finding:
     found = f"{available / GIB:.1f} of {total / GIB:.1f} GiB free"
     more = "close other programs and kernels, or give the container more: labs need 2 GiB"
     little, few = available < 2 * GIB, "run one notebook at a time, with few ranks"
-    return judge("memory", found, (little, "problem", more), (total < 6 * GIB, "note", few))
+    return finding("memory", found, (little, "problem", more), (total < 6 * GIB, "note", few))
 
 
 def disk(folder: Path, free: int, writable: bool) -> Finding:
@@ -192,7 +194,7 @@ def disk(folder: Path, free: int, writable: bool) -> Finding:
     found = f"{free / GIB:.1f} GiB free in {folder}" if writable else f"{folder} is not writable"
     own = "set COURSE_HOME to a folder of your own: runs write logs and checkpoints there"
     room = "make room: runs write logs and checkpoints there"
-    return judge("disk", found, (not writable, "problem", own), (free < GIB, "problem", room))
+    return finding("disk", found, (not writable, "problem", own), (free < GIB, "problem", room))
 
 
 def shared_memory(free: int | None) -> Finding:
@@ -202,28 +204,7 @@ def shared_memory(free: int | None) -> Finding:
         return Finding("problem", "/dev/shm", "missing or not writable", remedy)
     full = (free < 2**20, "problem", f"make room in it, or {remedy}")
     small = (free < GIB // 4, "note", f"NCCL may need more: {remedy}")
-    return judge("/dev/shm", f"{free / GIB:.2f} GiB free", full, small)
-
-
-def helpers() -> Iterator[Finding]:
-    """Find helpers and ranks that outlived their notebook, or that a signal has stopped."""
-    import psutil
-
-    busy = 0
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error, OSError):  # another user's, or it has just ended
-            logs = [LOG.search(file.path) for file in process.open_files() if file.fd == 2]
-            for owner in (int(log[1]) for log in logs if log):
-                work = f"process {process.pid} works for process {owner}"
-                if not psutil.pid_exists(owner):
-                    remedy = f"kill -KILL {process.pid}: it takes memory, and perhaps a core"
-                    yield Finding("note", "helper", f"{work}, which has ended", remedy)
-                elif process.status() == psutil.STATUS_STOPPED:
-                    remedy = f"kill -CONT {process.pid} wakes it"
-                    yield Finding("note", "helper", f"{work}; a signal has stopped it", remedy)
-                else:
-                    busy += 1
-    yield Finding("ok", "helpers", f"{busy} at work")
+    return finding("/dev/shm", f"{free / GIB:.2f} GiB free", full, small)
 
 
 def loopback() -> Finding:
@@ -251,23 +232,37 @@ def names() -> Iterator[Finding]:
         seconds = time.monotonic() - start
         remedy = f"add the line '{address} {name}' to /etc/hosts: plain torchrun looks it up"
         slow = (seconds > 2, "note", f"looking it up took {seconds:.1f} s; {remedy}")
-        yield judge(what, found, (not ours, "note", remedy), slow)
+        yield finding(what, found, (not ours, "note", remedy), slow)
 
 
 def launch() -> Finding:
     """Whether two ranks run, started as the notebooks start them."""
     found, worked = trial.two_ranks()
-    return judge(
+    return finding(
         "launch", found, (not worked, "problem", "labs start ranks in this way: mend what it names")
     )
+
+
+def kernel() -> Finding:
+    """Whether the kernel `python3`, which the notebooks name, is one of this Python."""
+    from jupyter_client.kernelspec import KernelSpecManager
+
+    command = KernelSpecManager().get_kernel_spec("python3").argv[0]
+    if re.fullmatch(r"python[\d.]*", command):  # Jupyter puts the server's own in its place
+        command = sys.executable
+    ours = Path(command).parent == Path(sys.executable).parent
+    remedy = "start JupyterLab with ./run.sh lab: its kernels are the course's"
+    return finding("kernel", f"python3 is {command}", (not ours, "note", remedy))
 
 
 def extras() -> Iterator[Finding]:
     """What only parts of the course use: JupyterLab, and downloaded data sets."""
     absent = not importlib.util.find_spec("jupyterlab")
     found, remedy = "not installed" if absent else "installed", "notebooks need it, demos don't"
-    yield judge("JupyterLab", found, (absent, "note", remedy))
+    yield finding("JupyterLab", found, (absent, "note", remedy))
+    if not absent:
+        yield kernel()
     for name, folder in (("MNIST", "MNIST"), ("CIFAR-10", "cifar-10-batches-py")):
         absent = not (paths.data() / folder).is_dir()
         found = "not in data/" if absent else "in data/"
-        yield judge(name, found, (absent, "note", "labs don't need it: the digits are built in"))
+        yield finding(name, found, (absent, "note", "labs don't need it: the digits are built in"))

@@ -1,4 +1,4 @@
-"""Where things are: the checkout, its notebooks, the worker files and the run folders."""
+"""Where things are: the checkout, its notebooks, a student's copies, worker files, run folders."""
 
 import contextlib
 import errno
@@ -18,7 +18,7 @@ CANNOT_WRITE = {
 
 
 def home() -> Path:
-    """The folder that holds `workers/` and the run folders.
+    """The folder that holds `my/`, `workers/` and the run folders.
 
     `COURSE_HOME` if it is set; otherwise the checkout, or the user's cache folder if the checkout
     is read-only.
@@ -41,6 +41,11 @@ def data() -> Path:
 def workers() -> Path:
     """The folder of the worker files; made if it does not exist."""
     return _folder(home() / "workers")
+
+
+def my() -> Path:
+    """The folder of the student's own copies of the notebooks; made if it does not exist."""
+    return _folder(home() / "my")
 
 
 def runs() -> Path:
@@ -73,6 +78,18 @@ def writing() -> Iterator[None]:
             f"cannot write to {home()} ({error.strerror}): make room there, or set COURSE_HOME to "
             "a folder that you can write to"
         ) from None
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Write a file so that a reader, also after an interrupt, has the old one or the new one.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    part = path.with_suffix(".part")
+    with writing():
+        part.write_bytes(data)
+        os.replace(part, path)
 
 
 def _folder(path: Path, mode: int = 0o777) -> Path:

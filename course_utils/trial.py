@@ -7,6 +7,8 @@ import tempfile
 from pathlib import Path
 
 TIMEOUT = 120  # seconds; a cold disk needs up to a minute to import torch
+OLDEST, NEWEST = (2, 11), (2, 15)  # the releases of torch that the course is tested with
+TESTED = "the course is tested with {}.{} to {}.{}".format(*OLDEST, *NEWEST)
 
 ASK_TORCH = """
 import json
@@ -43,6 +45,17 @@ number = torch.tensor(1.0 + dist.get_rank(), device=device())
 dist.all_reduce(number)
 report(sum=number.item())
 """
+
+
+def release(version: str) -> tuple[int, int]:
+    """The release of a version of torch: `(2, 11)` of `2.11.0+cu128`."""
+    major, minor = version.split(".")[:2]
+    return int(major), int(minor)
+
+
+def is_tested(version: str) -> bool:
+    """Whether the course is tested with this version of torch."""
+    return OLDEST <= release(version) <= NEWEST
 
 
 def ask_torch() -> dict:

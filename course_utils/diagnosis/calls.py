@@ -1,5 +1,6 @@
 """The calls of torch.distributed that each rank logged, and lines of the student's code."""
 
+import json
 import math
 import re
 import tokenize
@@ -8,6 +9,8 @@ from pathlib import Path
 
 from course_utils import paths
 from course_utils.runs import Rank, lines
+
+UNENDED = "unended.json"  # in a rank's folder
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Place:
         except OSError:
             return []
         numbers = range(max(1, self.line - 1), min(len(source), self.line + 1) + 1)
-        return [f"  {'>' if n == self.line else ' '} {n:4d}  {source[n - 1]}" for n in numbers]
+        return [f"{'>' if n == self.line else ' '} {n:4d}  {source[n - 1]}" for n in numbers]
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Call:
     peer: str  # the other rank of a message, as `rank 1`, or 'any rank'; '' for a collective
     agreed: str  # what else all ranks must agree on, as `src=0, op=sum`
     place: Place | None  # the student's line
-    state: str  # `.` until the function returns, then `=`; `!` if it raised
+    state: str  # `.` until the function returns, then `=`; `!` if it raised; `~` on the GPU
 
     def __str__(self) -> str:
         if self.peer:
@@ -70,7 +73,7 @@ class Call:
     @property
     def returned(self) -> bool:
         """Whether the function returned or raised."""
-        return self.state != "."
+        return self.state not in ".~"
 
     @property
     def signature(self) -> tuple[str, int, str, str]:
@@ -95,6 +98,21 @@ def noted_calls(rank: Rank) -> list[Call]:
         peer = "" if peer == "None" else f"rank {peer}" if peer.isdigit() else peer
         found.append(Call(name, int(number), group, shape, peer, agreed, place, state))
     return found
+
+
+def unended_call(rank: Rank) -> Call | None:
+    """The oldest collective that the rank's GPU has not ended (worker/unended.py), or None.
+
+    It is numbered as torch does, which counts the barrier in `init` too.
+    """
+    try:
+        found = json.loads((rank.dir / UNENDED).read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    if found is None:
+        return None
+    place = Place(*found.pop("place")) if found["place"] else None
+    return Call(**{"shape": "", "agreed": "", "state": "~"} | found | {"place": place})
 
 
 def doing(rank: Rank) -> str:

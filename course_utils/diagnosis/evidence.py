@@ -3,16 +3,47 @@
 import re
 import signal
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from course_utils.diagnosis.calls import Call, Place, doing, is_students, noted_calls
+from course_utils.diagnosis.calls import (
+    Call,
+    Place,
+    doing,
+    is_students,
+    noted_calls,
+    unended_call,
+)
 from course_utils.runs import Rank, Run
 
 # A call that failed after this many seconds had waited for other ranks; one that refuses its
 # arguments does so at once.
 WAITED = 0.3
 LONGEST = 2000  # characters of an error that a verdict repeats
+
+
+class Fate(Enum):
+    """How a rank ended."""
+
+    FINISHED = "finished"  # it reached the end of its script
+    RAISED = "raised"  # an exception ended it
+    EXITED = "exited"  # by `sys.exit`, or with an error before its script began
+    KILLED = "killed"  # by a signal
+    VANISHED = "vanished"  # in the middle of its script and without a record, as by `os._exit`
+    STOPPED = "stopped"  # by the launcher, or by the SIGTERM that torchrun sends
+
+
+def _fate(rank: Rank, gone: bool) -> Fate:
+    """The fate of a rank: as it recorded it, or else by its exit code."""
+    if end := rank.last("end"):
+        return Fate(end["how"])
+    if rank.exitcode is None:
+        return Fate.VANISHED if gone else Fate.STOPPED
+    if rank.exitcode < 0:
+        return Fate.STOPPED if rank.exitcode == -signal.SIGTERM else Fate.KILLED
+    began = (rank.dir / "calls.txt").exists()
+    return Fate.VANISHED if began or rank.exitcode == 0 else Fate.EXITED
 
 
 @dataclass(frozen=True)
@@ -43,18 +74,27 @@ class Witness:
     def __init__(self, rank: Rank, stopped: bool, gone: bool):
         end = rank.last("end") or {}
         self.number, self.index, self.exitcode = rank.number, rank.index, rank.exitcode
-        self.stopped, self.gone = stopped, gone
-        self.ended_at = end.get("at", 0)  # when, in nanoseconds on the machine's clock
-        self.how = end.get("how")  # "finished", "exited" or "raised"; None if it recorded nothing
-        raised = rank.last("thread") or (end if self.how == "raised" else None)
+        self.stopped, self.fate = stopped, _fate(rank, gone)
+        self.ended_at = end.get("at", 0)  # in nanoseconds on the machine's clock; 0 if unrecorded
+        raised = rank.last("thread") or (end if self.fate is Fate.RAISED else None)
         self.error = _error(raised) if raised else None  # that ended it, or a thread of it
         self.exit = _error(end | end["said"]) if "said" in end else None  # its SystemExit
         self.left_by = rank.last("left") or {}  # `by` and `to`, if it left by `os._exit` or `exec`
-        self.began = (rank.dir / "calls.txt").exists()  # whether it got as far as its script
         self.calls = noted_calls(rank)  # its last ones, oldest first
+        self.on_gpu = unended_call(rank)  # a call that has not ended there
         self.doing = doing(rank)  # its last comment on what it is doing; '' if there is none
         # The innermost line of the student's code when the run was stopped.
         self.stack = _innermost(rank.stack)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it ended by itself, as Python ends."""
+        return self.fate in (Fate.FINISHED, Fate.RAISED, Fate.EXITED)
+
+    @property
+    def went_well(self) -> bool:
+        """Whether it ended by itself and without an error."""
+        return self.fate is Fate.FINISHED or (self.fate is Fate.EXITED and not self.exitcode)
 
     @property
     def last_call(self) -> Call | None:
@@ -63,8 +103,9 @@ class Witness:
 
     @property
     def waits_in(self) -> Call | None:
-        """The call that it began and that has not returned, or None."""
-        return self.last_call if self.last_call and not self.last_call.returned else None
+        """The call that it began and that has not returned, or not ended on its GPU; or None."""
+        unreturned = self.last_call if self.last_call and not self.last_call.returned else None
+        return None if self.ended else self.on_gpu or unreturned
 
     @property
     def failed_in(self) -> Call | None:
@@ -89,9 +130,7 @@ class Witness:
         """Whether this rank had ended by itself when another rank's call failed with `error`."""
         if self.error:  # one whose own call failed is another consequence
             return not self.error.call and self.error.at <= error.at
-        if self.how:
-            return self.ended_at <= error.at
-        return self.left or (self.exitcode or 0) not in (0, -signal.SIGTERM)
+        return self.fate is not Fate.STOPPED and self.ended_at <= error.at
 
     def meets(self, call: Call) -> bool:
         """Whether this rank has made the other ranks' `call` too."""
@@ -102,19 +141,7 @@ class Witness:
     @property
     def _call_raised(self) -> bool:
         """Whether its last call raised, and the process ended before it could record that."""
-        return bool(self.failed_in and not self.how)
-
-    @property
-    def went_well(self) -> bool:
-        """Whether it ended by itself and without an error."""
-        return self.how == "finished" or (self.exitcode == 0 and not self.left)
-
-    @property
-    def left(self) -> bool:
-        """Whether its process ended in the middle of the script, as `os._exit` does."""
-        if self.how or (self.exitcode and not self.began):
-            return False
-        return self.gone if self.exitcode is None else self.exitcode >= 0
+        return bool(self.failed_in and not self.ended)
 
 
 class Evidence:
@@ -162,16 +189,16 @@ class Evidence:
         failed = rank.failed_in
         if not failed or not rank.error or (rank.error.call or {}).get("seconds", 0) < WAITED:
             return []
-        others = [other for other in self.ranks if other is not rank and not other.how]
+        others = [other for other in self.ranks if other is not rank and not other.ended]
         if failed.peer:
             return [o for o in others if o.number == failed.peer_number and not o.meets(failed)]
         return [other for other in others if not other.meets(failed)]
 
     @cached_property
     def ended_badly(self) -> list[Witness]:
-        """The ranks that ended badly without an exception, not by the SIGTERM torchrun sends."""
-        bad = [rank for rank in self.ranks if (rank.exitcode or rank.left) and not rank.error]
-        return [rank for rank in bad if rank.exitcode != -signal.SIGTERM] or bad
+        """The ranks that ended badly without an exception; stopped ones if there are no others."""
+        bad = [r for r in self.ranks if not r.error and (r.exitcode or r.fate is Fate.VANISHED)]
+        return [rank for rank in bad if rank.fate is not Fate.STOPPED] or bad
 
     @cached_property
     def cut_short(self) -> list[Witness]:
@@ -185,7 +212,7 @@ class Evidence:
 
         That happens when a rank closes connections on which other ranks still wait.
         """
-        only_aborted = all(rank.how == "finished" for rank in self.ended_badly)
+        only_aborted = all(rank.fate is Fate.FINISHED for rank in self.ended_badly)
         return [] if self.left_waiting and only_aborted else self.ended_badly
 
     @property

@@ -2,15 +2,17 @@
 
 import re
 import signal
-import textwrap
 from collections import defaultdict
 
 from course_utils.diagnosis.calls import Place
-from course_utils.diagnosis.evidence import Evidence, Witness
+from course_utils.diagnosis.evidence import Evidence, Fate, Witness
 from course_utils.diagnosis.verdict import (
     OTHERS_STOPPED,
+    Line,
     Verdict,
     excerpt,
+    fact,
+    hint,
     log_of,
     names,
     quoted,
@@ -59,16 +61,17 @@ def called_differently(evidence: Evidence) -> Verdict | None:
     same_tensor = len({call.signature[:3] for _, call in unlike}) == 1
     differ = f"with {_differing_words(unlike)}" if same_tensor else "with tensors that differ"
     what = differ if same_name else "as different functions"
-    lines = [f"the ranks called collective #{unlike[0][1].number} {what}"]
+    title = f"the ranks called collective #{unlike[0][1].number} {what}"
+    lines = []
     for group in by_size:
         call = group[0][1]
         shape = f" of {call.shape}" if call.shape else ""
         agreed = f", {call.agreed}" if same_tensor and call.agreed else ""
         at = f"{call.name}{shape}{agreed} ({call.place})"
-        lines.append(f"  {names([rank for rank, _ in group])}: {at}")
-    lines.append("  All ranks must make the same calls in the same order, with the same sizes.")
+        lines.append(fact(f"{names([rank for rank, _ in group])}: {at}"))
+    lines.append(hint("All ranks must make the same calls in the same order, with the same sizes."))
     blamed, call = by_size[0][0]
-    return verdict("mismatch", lines, blamed, call.place)
+    return verdict("mismatch", title, lines, blamed, call.place)
 
 
 def _differing_words(unlike: list) -> str:
@@ -88,19 +91,20 @@ def _first_error(evidence: Evidence, raised: list[Witness]) -> Verdict:
     first = min(raised, key=lambda rank: rank.error.at).error
     same = [rank for rank in raised if rank.error.kind == first.kind]
     error, place = same[0].error, same[0].error.place
-    said = error.text.strip().replace("\n", "\n  ")
-    task = [f"  in {same[0].doing}"] if same[0].doing else []
-    lines = [f"{names(same)} raised {said}", *task, *quoted(place)]
+    said, *more = error.text.strip().split("\n")
+    task = [f"in {same[0].doing}"] if same[0].doing else []
+    lines = [*map(fact, more + task), *quoted(place)]
     for rank in raised:
         if rank not in same:
             at = f" ({rank.error.place})" if rank.error.place else ""
-            lines.append(f"  After that rank {rank.number} raised {rank.error.text}{at}")
-    lines += [f"  {hint}" for pattern, hint in HINTS.items() if re.search(pattern, first.text)]
+            later, *more = f"{rank.error.text}{at}".split("\n")
+            lines += map(fact, [f"After that rank {rank.number} raised {later}", *more])
+    lines += [hint(words) for pattern, words in HINTS.items() if re.search(pattern, first.text)]
     if len(raised) < len(evidence.ranks):
         lines.append(OTHERS_STOPPED)
     whose = "Its full traceback" if len(same) == 1 else f"The traceback of rank {same[0].number}"
-    lines.append(f"  {whose}: {log_of(evidence, same[0])}")
-    return verdict("raised", lines, same[0], place)
+    lines.append(log_of(whose, same[0]))
+    return verdict("raised", f"{names(same)} raised {said}", lines, same[0], place)
 
 
 def no_such_rank(evidence: Evidence) -> Verdict | None:
@@ -110,14 +114,16 @@ def no_such_rank(evidence: Evidence) -> Verdict | None:
     if not beyond or all(rank.went_well for rank in evidence.ranks):
         return None
     rank, call = beyond[0]
+    title = f"rank {rank.number} called {call.at}, but there is no {call.peer}"
     lines = [
-        f"rank {rank.number} called {call.at}, but there is no {call.peer}",
         *excerpt(call.place),
-        f"  The last rank is {evidence.world_size - 1}. gloo does not check this number: it "
-        "crashes, or waits forever.",
-        "  Is a `% world_size` missing, or should this rank not send or receive here?",
+        fact(
+            f"The last rank is {evidence.world_size - 1}. gloo does not check this number: it "
+            "crashes, or waits forever."
+        ),
+        hint("Is a `% world_size` missing, or should this rank not send or receive here?"),
     ]
-    return verdict("killed" if evidence.ended_badly else "hung", lines, rank, call.place)
+    return verdict("killed" if evidence.ended_badly else "hung", title, lines, rank, call.place)
 
 
 def aborted_at_exit(evidence: Evidence) -> Verdict | None:
@@ -125,18 +131,20 @@ def aborted_at_exit(evidence: Evidence) -> Verdict | None:
     aborted = [
         rank
         for rank in evidence.ended_badly
-        if rank.exitcode == -signal.SIGABRT and rank.how == "finished"
+        if rank.exitcode == -signal.SIGABRT and rank.fate is Fate.FINISHED
     ]
     if not aborted or evidence.left_waiting:
         return None
+    title = f"{names(aborted)} {_was(aborted)} killed by SIGABRT after the last line of the script"
     lines = [
-        f"{names(aborted)} {_was(aborted)} killed by SIGABRT after the last line of the script",
-        '  The script did all its work. If it ended with "terminate called without an active',
-        '  exception", that was torch 2.15: it sometimes aborts while Python shuts down, if',
-        "  something still refers to the process group, as DDP does. On Linux, init() avoids it.",
-        f"  Its last output: {log_of(evidence, aborted[0])}",
+        fact('The script did all its work. If it ended with "terminate called without an active'),
+        fact('exception", that was torch 2.15: it sometimes aborts while Python shuts down, if'),
+        fact(
+            "something still refers to the process group, as DDP does. On Linux, init() avoids it."
+        ),
+        log_of("Its last output", aborted[0]),
     ]
-    return verdict("killed", lines, aborted[0], None)
+    return verdict("killed", title, lines, aborted[0], None)
 
 
 def killed_by_signal(evidence: Evidence) -> Verdict | None:
@@ -146,15 +154,15 @@ def killed_by_signal(evidence: Evidence) -> Verdict | None:
         return None
     number = signal.Signals(-killed[0].exitcode)
     same = [rank for rank in killed if rank.exitcode == -number]
-    lines = [f"{names(same)} {_was(same)} killed by {number.name}"]
-    lines += [f"  {SIGNALS[number]}"] if number in SIGNALS else []
+    title = f"{names(same)} {_was(same)} killed by {number.name}"
+    lines = [hint(SIGNALS[number])] if number in SIGNALS else []
     call = same[0].last_call
-    return _ended("killed", lines, evidence, same[0], call and call.place)
+    return _ended("killed", title, lines, evidence, same[0], call and call.place)
 
 
 def left_silently(evidence: Evidence) -> Verdict | None:
     """The process of a rank ended in the middle of the script."""
-    left = [rank for rank in evidence.culprits if rank.left]
+    left = [rank for rank in evidence.culprits if rank.fate is Fate.VANISHED]
     if not left:
         return None
     code, call, by = left[0].exitcode, left[0].last_call, left[0].left_by.get("by", "")
@@ -168,10 +176,10 @@ def left_silently(evidence: Evidence) -> Verdict | None:
     else:
         how = "ended before the end of the script, and left no record of how"
         why = "Something in it ended the process at once, without a word to the other ranks."
-    lines = [f"{names(same)} {how}"]
-    lines += [f"  The exit status was {code}."] if code else []
-    lines += [f"  The last call was {call.at}."] if call else []
-    return _ended("exited", [*lines, f"  {why}"], evidence, left[0], call and call.place)
+    lines = [fact(f"The exit status was {code}.")] if code else []
+    lines += [fact(f"The last call was {call.at}.")] if call else []
+    title = f"{names(same)} {how}"
+    return _ended("exited", title, [*lines, fact(why)], evidence, left[0], call and call.place)
 
 
 def forkserver_lost(evidence: Evidence) -> Verdict | None:
@@ -190,13 +198,13 @@ def met_elsewhere(evidence: Evidence) -> Verdict | None:
     for rank in evidence.ranks:
         call = rank.waits_in or rank.failed_in
         if call and call.name == "init_process_group" and call.agreed:
-            lines = [
+            title = (
                 f"rank {rank.number} looked for the other ranks at {call.agreed}, where torchrun "
-                "did not send it",
-                *quoted(call.place),
-                "  torchrun sets MASTER_ADDR and MASTER_PORT for each rank: leave them alone.",
-            ]
-            return verdict("raised" if rank.error else "hung", lines, rank, call.place)
+                "did not send it"
+            )
+            advice = "torchrun sets MASTER_ADDR and MASTER_PORT for each rank: leave them alone."
+            lines = [*quoted(call.place), hint(advice)]
+            return verdict("raised" if rank.error else "hung", title, lines, rank, call.place)
     return None
 
 
@@ -208,18 +216,17 @@ def absent(evidence: Evidence) -> Verdict | None:
         missing = evidence.absent_for(rank)
         if missing:
             late, call = missing[0], rank.failed_in
-            lines = [
+            title = (
                 f"rank {rank.number} gave up after {rank.error.call['seconds']:.0f} s in "
-                f"{call.at}: {names(missing)} never got there",
-                *(
-                    f"  rank {other.number} was at {other.place}"
-                    for other in missing
-                    if other.place
-                ),
+                f"{call.at}: {names(missing)} never got there"
+            )
+            placed = [other for other in missing if other.place]
+            lines = [
+                *(fact(f"rank {other.number} was at {other.place}") for other in placed),
                 *excerpt(late.place),
-                f"  What rank {rank.number} raised: {log_of(evidence, rank)}",
+                log_of(f"What rank {rank.number} raised", rank),
             ]
-            return verdict("hung", lines, late, late.place)
+            return verdict("hung", title, lines, late, late.place)
     return None
 
 
@@ -229,19 +236,26 @@ def exited(evidence: Evidence) -> Verdict | None:
         return None
     code, exit = evidence.culprits[0].exitcode, evidence.culprits[0].exit
     same = [rank for rank in evidence.culprits if rank.exitcode == code]
-    lines = [f"{names(same)} ended with exit status {code}"]
+    title = f"{names(same)} ended with exit status {code}"
     if exit and exit.message not in ("", str(code)):
-        lines[0] += f": {exit.message}"
+        title += f": {exit.message}"
+    title, *more = title.split("\n")
     place = exit.place if exit else None
-    return _ended("exited", [*lines, *quoted(place)], evidence, same[0], place)
+    lines = [*map(fact, more), *quoted(place)]
+    return _ended("exited", title, lines, evidence, same[0], place)
 
 
 def _ended(
-    kind: str, lines: list[str], evidence: Evidence, blamed: Witness, place: Place | None
+    kind: str,
+    title: str,
+    lines: list[Line],
+    evidence: Evidence,
+    blamed: Witness,
+    place: Place | None,
 ) -> Verdict:
     """The verdict on a rank that ended without an exception, and the ranks it left waiting."""
-    log = f"  Its last output: {log_of(evidence, blamed)}"
-    return verdict(kind, [*lines, *who_waited(evidence.cut_short), log], blamed, place)
+    lines = [*lines, *who_waited(evidence.cut_short), log_of("Its last output", blamed)]
+    return verdict(kind, title, lines, blamed, place)
 
 
 def lost_connection(evidence: Evidence) -> Verdict | None:
@@ -257,8 +271,9 @@ def not_run(evidence: Evidence) -> Verdict | None:
     error = evidence.launcher_error.strip()
     last_traceback = error.rpartition("Traceback (most recent call last):\n")[2]
     exception = re.search(r"^\S.*", last_traceback, re.MULTILINE)[0]  # what precedes is indented
-    rest = "" if exception == error else "\n" + textwrap.indent(error, "  ")
-    return Verdict("launcher", f"torchrun could not run the script: {exception}{rest}")
+    rest = [] if exception == error else error.split("\n")
+    title = f"torchrun could not run the script: {exception}"
+    return Verdict("launcher", title, tuple(map(fact, rest)))
 
 
 def _was(ranks: list[Witness]) -> str:

@@ -1,11 +1,12 @@
 """Why a run failed: the rules, in the order in which they are tried."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
 from course_utils.diagnosis import failed, waiting
-from course_utils.diagnosis.evidence import Evidence, Witness
-from course_utils.diagnosis.verdict import Row, Verdict, whereabouts
+from course_utils.diagnosis.evidence import Evidence, Fate, Witness
+from course_utils.diagnosis.verdict import Row, Verdict, fact, whereabouts
 from course_utils.runs import Run
 
 # Each gives its verdict on the evidence, or None where it does not apply.
@@ -25,6 +26,7 @@ RULES = (
     failed.lost_connection,
     failed.not_run,
 )
+PLURAL = {"waits": "wait", "is": "are", "was": "were", "has": "have"}
 
 
 def judge(run: Run, outcome: dict[str, Any], world_size: int) -> Verdict | None:
@@ -34,8 +36,9 @@ def judge(run: Run, outcome: dict[str, Any], world_size: int) -> Verdict | None:
     if verdict is None:
         return None
     if evidence.by_hand and evidence.over not in verdict.text:
-        verdict = replace(verdict, text=f"{verdict.text}\n  {evidence.over}")
-    return replace(verdict, ranks=tuple(run.ranks), rows=rows(evidence, verdict))
+        verdict = replace(verdict, lines=(*verdict.lines, fact(evidence.over)))
+    known = {"run": run.name, "ranks": tuple(run.ranks), "rows": rows(evidence, verdict)}
+    return replace(verdict, **known)
 
 
 def rows(evidence: Evidence, verdict: Verdict) -> tuple[Row, ...]:
@@ -43,7 +46,15 @@ def rows(evidence: Evidence, verdict: Verdict) -> tuple[Row, ...]:
     alike: dict[tuple[str, str], list[int]] = {}
     for rank in sorted(evidence.ranks, key=lambda rank: (rank.number != verdict.rank, rank.number)):
         alike.setdefault(_fared(rank, evidence, verdict), []).append(rank.number)
-    return tuple(Row(tuple(ranks), *fared) for fared, ranks in alike.items())
+    return tuple(
+        Row(tuple(ranks), *(map(_of_several, fared) if len(ranks) > 1 else fared))
+        for fared, ranks in alike.items()
+    )
+
+
+def _of_several(words: str) -> str:
+    """What is said of one rank, as it is said of several."""
+    return re.sub(r"\b(waits|is|was|has)\b", lambda verb: PLURAL[verb[0]], words, count=1)
 
 
 def _fared(rank: Witness, evidence: Evidence, verdict: Verdict) -> tuple[str, str]:
@@ -53,7 +64,7 @@ def _fared(rank: Witness, evidence: Evidence, verdict: Verdict) -> tuple[str, st
     if verdict.kind in ("hung", "stopped"):
         return "", waiting.where(rank).lstrip(" ,")
     if verdict.kind == "mismatch":
-        return "was stopped" if rank.exitcode is None else "ended", whereabouts(rank).lstrip()
+        return "was stopped" if rank.fate is Fate.STOPPED else "ended", whereabouts(rank).lstrip()
     if rank.number == verdict.rank:
         return "failed first", ""
     if rank in evidence.raised:

@@ -5,8 +5,19 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 
 from course_utils.diagnosis.calls import Call, Place
-from course_utils.diagnosis.evidence import Evidence, Witness
-from course_utils.diagnosis.verdict import Verdict, excerpt, names, quoted, verdict, who_waited
+from course_utils.diagnosis.evidence import Evidence, Fate, Witness
+from course_utils.diagnosis.verdict import (
+    Line,
+    Says,
+    Verdict,
+    excerpt,
+    fact,
+    hint,
+    names,
+    quoted,
+    verdict,
+    who_waited,
+)
 
 LONG = 2  # seconds without activity that are worth a word when a run was stopped by hand
 
@@ -15,17 +26,17 @@ def left_early(evidence: Evidence) -> Verdict | None:
     """Some ranks ended while others waited for them."""
     early = [rank for rank in evidence.ranks if rank.went_well]
     others = [rank for rank in evidence.ranks if not rank.went_well]
-    if evidence.over:
-        applies = early and others and not _cycle(others)
+    waited = any(rank.was_waiting for rank in others)
+    if evidence.over:  # whoever stops a run by hand while the others work may know that
+        applies = early and others and not _cycle(others) and (waited or not evidence.by_hand)
     else:  # the others lost their connection, or gloo aborted at the exit of those that left
         applies = early and (evidence.ended_badly or any(rank.error for rank in others))
     if not applies:
         return None
-    how = "reached the end of the script" if early[0].how == "finished" else "ended"
-    waited = any(rank.was_waiting for rank in others)
+    how = "reached the end of the script" if early[0].fate is Fate.FINISHED else "ended"
     still = f"waiting for {_them(early)}" if waited else "at work"
-    lines = [f"{names(early)} {how} while other ranks were still {still}"]
-    lines += [f"  {evidence.over}"] if evidence.over else []
+    title = f"{names(early)} {how} while other ranks were still {still}"
+    lines = [fact(evidence.over)] if evidence.over else []
     lines += quoted(early[0].exit.place) if early[0].exit else []
     lines += who_waited(others)
     blamed, place = early[0], others[0].place
@@ -33,8 +44,8 @@ def left_early(evidence: Evidence) -> Verdict | None:
         blamed, place = dropped[0], dropped[1].place
         lines += [*_ask_for_work(*dropped), *excerpt(place)]
     else:
-        lines.append("  Do all ranks have the same number of batches, and make the same calls?")
-    return verdict("exited", lines, blamed, place)
+        lines.append(hint("Do all ranks have the same number of batches, and make the same calls?"))
+    return verdict("exited", title, lines, blamed, place)
 
 
 @dataclass(frozen=True)
@@ -43,8 +54,7 @@ class Cause:
 
     blamed: Witness | None = None
     finding: str = ""
-    lines: tuple[str, ...] = ()
-    repeated: str = ""  # the line that says the same as the finding
+    lines: tuple[Line, ...] = ()
     place: Place | None = None  # where to look, if it is not where the blamed rank is
 
 
@@ -53,11 +63,12 @@ def hung(evidence: Evidence) -> Verdict | None:
     if not evidence.over:
         return None
     cause = _cause(evidence)
-    lines = [evidence.over]
+    lines = []
     if evidence.quiet >= LONG:
-        lines.append(f"  for the last {evidence.quiet:.0f} s no rank computed, printed or reported")
-    lines += [f"  rank {rank.number}{where(rank)}" for rank in evidence.ranks]
-    lines += cause.lines + (cause.repeated,) * bool(cause.repeated)
+        quiet = f"for the last {evidence.quiet:.0f} s no rank computed, printed or reported"
+        lines.append(fact(quiet))
+    lines += [Line(Says.RANK, f"rank {rank.number}{where(rank)}") for rank in evidence.ranks]
+    lines += cause.lines
     place = cause.place or (cause.blamed and cause.blamed.place)
     lines += excerpt(place)
     kind, finding = "hung", cause.finding
@@ -65,15 +76,16 @@ def hung(evidence: Evidence) -> Verdict | None:
         kind = "stopped"
         finding = f"{evidence.over}: {finding}" if finding else evidence.over
     else:
-        lines.append("  If the ranks only need more time, give them some: timeout=..., stall=...")
-    found = verdict(kind, lines, cause.blamed, place)
-    return replace(found, finding=finding, repeated=cause.repeated)
+        more_time = "If the ranks only need more time, set a longer timeout or stall."
+        lines.append(Line(Says.OPTION, more_time))
+    found = verdict(kind, evidence.over, lines, cause.blamed, place)
+    return replace(found, finding=finding)
 
 
 def _cause(evidence: Evidence) -> Cause:
     """Why the ranks of a run that was stopped stand still, if they do."""
-    waiting = [rank for rank in evidence.ranks if rank.waits_in and not rank.how]
-    absent = [rank for rank in evidence.ranks if not rank.waits_in and not rank.how]
+    waiting = [rank for rank in evidence.ranks if rank.waits_in]
+    absent = [rank for rank in evidence.ranks if not rank.waits_in and not rank.ended]
     awaited = {rank.waits_in.peer for rank in waiting}
     if dropped := _dropped_message(evidence.ranks):
         sender, call = dropped
@@ -83,19 +95,20 @@ def _cause(evidence: Evidence) -> Cause:
         path = " -> ".join(f"rank {rank.number}" for rank in [*circle, circle[0]])
         around = "for each other" if len(circle) == 2 else "in a circle, each for the next"
         finding = f"{names(sorted(circle, key=lambda rank: rank.number))} wait {around}"
-        advice = "  Let one of them receive first, or use isend and irecv."
-        return Cause(circle[0], finding, (f"  Each waits for the next: {path}", advice))
+        advice = hint("Let one of them receive first, or use isend and irecv.")
+        return Cause(circle[0], finding, (fact(f"Each waits for the next: {path}"), advice))
     named = [rank for rank in absent if f"rank {rank.number}" in awaited]
     calls = {(rank.waits_in.name, rank.waits_in.number, rank.waits_in.peer) for rank in waiting}
     if not named and len(calls) > 1:
         different = "waiting in different calls, so none of these can return"
         finding = f"the ranks are {different}"
-        return Cause(_odd_one_out(waiting), finding, repeated=f"  They are {different}.")
+        again = Line(Says.AGAIN, f"They are {different}.")
+        return Cause(_odd_one_out(waiting), finding, (again,))
     if late := named or absent:
         if not waiting:
             return Cause() if evidence.by_hand else Cause(late[0])
-        never = f"  {names(late)} never got to where the others are waiting."
-        return Cause(late[0], _not_reached(late, waiting, evidence.by_hand), repeated=never)
+        never = Line(Says.AGAIN, f"{names(late)} never got to where the others are waiting.")
+        return Cause(late[0], _not_reached(late, waiting, evidence.by_hand), (never,))
     return Cause()
 
 
@@ -113,18 +126,20 @@ def _them(ranks: list[Witness]) -> str:
     return "it" if len(ranks) == 1 else "them"
 
 
-def _ask_for_work(sender: Witness, call: Call) -> list[str]:
+def _ask_for_work(sender: Witness, call: Call) -> list[Line]:
     """What to ask if the message of an `isend` has not arrived."""
     return [
-        f"  rank {sender.number} called {call.at}, and its message has not arrived.",
-        "  Was the work of every isend kept, and waited for? work = dist.isend(...), then "
-        "work.wait(): a message is lost when its work is dropped.",
+        fact(f"rank {sender.number} called {call.at}, and its message has not arrived."),
+        hint(
+            "Was the work of every isend kept, and waited for? work = dist.isend(...), then "
+            "work.wait(): a message is lost when its work is dropped."
+        ),
     ]
 
 
 def where(rank: Witness) -> str:
     """Where a rank is, in words."""
-    if rank.how:
+    if rank.ended:
         return " had ended"
     task = f", in {rank.doing}," * bool(rank.doing)
     if rank.stopped:

@@ -3,10 +3,12 @@
 import contextlib
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
 
+from course_utils.diagnosis.calls import Call, unended_call
 from course_utils.launcher import processes
 from course_utils.runs import Run
 
@@ -16,7 +18,7 @@ BUSY = 0.02  # of a core: what waiting ranks use stays below it
 # can never be written. But the socket stays writable, so epoll keeps returning at once, and this
 # thread keeps a whole core busy. Its time does not count: the run may hang all the same.
 TRANSPORT = "gloo_tcp_loop"
-PATIENCE = 1.0  # seconds that torchrun has to report how a rank ended; then the rank counts as gone
+PATIENCE = 1.0  # seconds that torchrun has to end the run when a rank has ended badly
 
 
 class Activity:
@@ -26,6 +28,7 @@ class Activity:
         self._run = run
         self._last = self._looked = time.monotonic()
         self._cpu: dict[psutil.Process, float] = {}
+        self._on_gpu: dict[int, Call | None] = {}
         self._written = 0
         self._gone: set[int] = set()
         self._looked_for_gone = self._last
@@ -35,8 +38,13 @@ class Activity:
         now = time.monotonic()
         if now - self._looked >= WINDOW:
             ranks = processes.rank_processes(self._run.dir)
-            cpu = {p: _cpu_seconds(p) for rank in ranks.values() for p in _tree(rank)}
-            used = sum(seconds - self._cpu.get(p, 0.0) for p, seconds in cpu.items())
+            spinning = self._spinning(ranks)
+            trees = [_tree(rank)[i in spinning :] for i, rank in ranks.items()]
+            # Ticks of a process and of its transport thread are rounded apart, so what is left
+            # goes up and down by some of them: only more than ever before is work.
+            seen = self._cpu
+            cpu = {p: max(_cpu_seconds(p), seen.get(p, 0.0)) for tree in trees for p in tree}
+            used = sum(seconds - seen.get(p, 0.0) for p, seconds in cpu.items())
             written = self._bytes_written()
             starting = len(processes.begun(self._run.dir)) < len(self._run.ranks)
             if starting or written != self._written or used >= BUSY * (now - self._looked):
@@ -44,19 +52,26 @@ class Activity:
             self._looked, self._cpu, self._written = now, cpu, written
         return now - self._last
 
+    def _spinning(self, ranks: Iterable[int]) -> set[int]:
+        """The ranks whose GPU is in the same collective as before: they spin, and do no work."""
+        before = self._on_gpu
+        self._on_gpu = {i: unended_call(self._run.ranks[i]) for i in ranks}
+        return {i for i, call in self._on_gpu.items() if call and call == before.get(i)}
+
     def stopped(self) -> set[int]:
         """The ranks that a signal has stopped, as SIGSTOP does."""
         ranks = processes.rank_processes(self._run.dir)
         return {i for i, rank in ranks.items() if _status(rank) == psutil.STATUS_STOPPED}
 
     def gone(self) -> set[int]:
-        """The ranks that ended some time ago and left no record of how, as after `os._exit`."""
+        """The ranks that ended badly some time ago: with an error, or without a record of how."""
         now = time.monotonic()
         if now - self._looked_for_gone < PATIENCE:
             return set()
         begun = processes.begun(self._run.dir)
         ended = begun.keys() - processes.rank_processes(self._run.dir).keys()
-        gone = {index for index in ended if not self._run.ranks[index].last("end")}
+        ends = {index: self._run.ranks[index].last("end") or {} for index in ended}
+        gone = {index for index, end in ends.items() if end.get("status") != 0}
         before, self._gone, self._looked_for_gone = self._gone, gone, now
         return gone & before
 

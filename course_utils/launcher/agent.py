@@ -1,4 +1,4 @@
-"""The agent process: it calls torchrun's own `main` for each run the notebook asks for.
+"""The agent process: it calls torchrun for each run the notebook asks for.
 
 It has imported torch, and it keeps running. The ranks of a cold run are new Pythons, as torchrun
 starts them. Those of a warm run are forked from a forkserver, a second process that has imported
@@ -10,7 +10,6 @@ from a pipe of their own. The line `null` stops the current run. When stdin or t
 ends, the notebook is gone: then this process ends, and so does everything it started.
 """
 
-import base64
 import contextlib
 import importlib
 import json
@@ -24,7 +23,6 @@ import tempfile
 import threading
 import time
 import traceback
-import uuid
 from collections.abc import Iterator
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
@@ -33,8 +31,6 @@ from typing import Any, NoReturn
 from course_utils.launcher import processes
 from course_utils.worker import guards
 
-BOOTSTRAP = str(Path(__file__).resolve().parent.parent / "worker" / "bootstrap.py")
-MONITOR_INTERVAL = "0.01"  # seconds; torchrun's default of 0.1 would double a short run
 SHORT_FOLDER = "/tmp"
 LONGEST_FOLDER = 60  # bytes; a socket's name has at most 104, and multiprocessing adds 35
 
@@ -56,17 +52,15 @@ def serve(warm: bool, answers: int) -> None:
     threading.Thread(target=_read, args=(requests, stop, current), daemon=True).start()
     threading.Thread(target=_watch_notebook, args=(os.getppid(), current), daemon=True).start()
     with guards.modules_stay():
-        import torch.distributed.run  # noqa: F401 (for the forkserver too)
+        import torch.distributed.launcher  # noqa: F401 (for the forkserver too)
     if warm:  # before torchrun's own imports: the forkserver imports the rest meanwhile
         with forking():
             start_forkserver()
-    from course_utils.launcher import torchrun
+    from course_utils.launcher import rendezvous, torchrun
 
+    rendezvous.register(stop)
     if warm:
         wait_for_forkserver()
-    # A stop that arrives between two runs has nothing to end. It needs a handler that does nothing:
-    # SIG_IGN would be inherited by the ranks, which torchrun ends with this very signal.
-    signal.signal(signal.SIGTERM, lambda number, frame: None)
     replies.write(json.dumps({"ready": os.getpid()}) + "\n")
     asked = None  # the forkserver that has been asked to use large pages
     while True:
@@ -77,7 +71,7 @@ def serve(warm: bool, answers: int) -> None:
         try:
             if request["warm"]:
                 start_forkserver()  # if it was killed, or was not needed until now
-            outcome = torchrun.run(torchrun_arguments(request), stop)
+            outcome = torchrun.run(request, forkserver_pid() if request["warm"] else os.getpid())
         except BaseException:  # whatever happened, the notebook waits for a reply
             outcome = {"error": traceback.format_exc()}
         if request["warm"] and (how := forkserver_ended()):
@@ -89,7 +83,7 @@ def serve(warm: bool, answers: int) -> None:
         current.clear()
         # Now, while the student reads what the first run gave. A run that was not stopped has
         # forked ranks: the signal would end a forkserver that still imports.
-        forks = forkserver._forkserver._forkserver_pid
+        forks = forkserver_pid()
         if request["warm"] and outcome.get("stopped", "") is None and forks != asked:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(forks, signal.SIGUSR1)
@@ -127,7 +121,7 @@ def forking() -> Iterator[None]:
         if pid := os.fork():
             return pid
         multiprocessing.util.spawnv_passfds = start_new
-        go_on_as(command[-1], descriptors)
+        become_forkserver(command[-1], descriptors)
 
     multiprocessing.util.spawnv_passfds = fork
     try:
@@ -136,7 +130,7 @@ def forking() -> Iterator[None]:
         multiprocessing.util.spawnv_passfds = start_new
 
 
-def go_on_as(code: str, descriptors: list[int]) -> NoReturn:
+def become_forkserver(code: str, descriptors: list[int]) -> NoReturn:
     """Continue a fork as if it were `python -c code` with only these descriptors open."""
     # An open copy of a pipe would hide from its reader that the writer has ended.
     for name in os.listdir("/dev/fd"):
@@ -153,9 +147,14 @@ def go_on_as(code: str, descriptors: list[int]) -> NoReturn:
     os._exit(1)
 
 
+def forkserver_pid() -> int | None:
+    """The process that warm ranks are forked from; None if there has been none."""
+    return forkserver._forkserver._forkserver_pid  # multiprocessing has no public way to ask
+
+
 def forkserver_ended() -> str:
     """How the forkserver ended, as `exit status 1`; '' while it lives."""
-    forks = forkserver._forkserver._forkserver_pid
+    forks = forkserver_pid()
     with contextlib.suppress(ChildProcessError):
         ended = forks and os.waitid(os.P_PID, forks, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if ended and ended.si_code == os.CLD_EXITED:
@@ -171,32 +170,6 @@ def wait_for_forkserver() -> None:
     first.join()
 
 
-def torchrun_arguments(request: dict[str, Any]) -> list[str]:
-    """The command line given to torchrun for one request."""
-    warm = request["warm"]
-    # A forked rank inherits the forkserver's environment, so it is sent the notebook's.
-    rank_side = {
-        **request["script"],
-        "environ": request["environ"] if warm else None,
-        "parent": forkserver._forkserver._forkserver_pid if warm else os.getpid(),
-    }
-    if request["nnodes"] == 1:
-        backend, endpoint, run_id = "course-loopback", "127.0.0.1:0", uuid.uuid4().hex
-    else:  # all machines must choose the same id without talking to each other
-        backend, endpoint = "c10d", request["rdzv_endpoint"]
-        run_id = Path(request["script"]["script"]).name
-    return [
-        *("--nnodes", str(request["nnodes"]), "--nproc-per-node", str(request["nproc"])),
-        *("--rdzv-backend", backend, "--rdzv-endpoint", endpoint, "--rdzv-id", run_id),
-        *("--monitor-interval", MONITOR_INTERVAL),
-        *("--log-dir", os.path.join(request["script"]["run_dir"], "torchrun")),
-        *(("--run-path", "--start-method", "forkserver") if warm else ()),
-        BOOTSTRAP,
-        # encoded, because torchrun substitutes macros such as ${local_rank} in arguments
-        base64.b64encode(json.dumps(rank_side).encode()).decode(),
-    ]
-
-
 def _read(
     requests: queue.Queue[dict[str, Any]], stop: threading.Event, current: dict[str, Any]
 ) -> None:
@@ -206,9 +179,8 @@ def _read(
         if request := json.loads(line):
             stop.clear()
             requests.put(request)
-        else:  # the event too: a signal alone could arrive before the run that it should stop
+        else:
             stop.set()
-            os.kill(os.getpid(), signal.SIGTERM)
     _end(current)
 
 

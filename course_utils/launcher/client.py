@@ -4,6 +4,7 @@ import atexit
 import contextlib
 import json
 import os
+import resource
 import selectors
 import subprocess
 import sys
@@ -34,7 +35,7 @@ class Agent:
     """
 
     def __init__(self, warm: bool):
-        self.made_from = what_it_read()
+        self.made_from = what_it_got()
         self._log = open(session_folder() / "agent.log", "ab")  # noqa: SIM115
         self._log_begins = self._log.seek(0, os.SEEK_END)
         # Not its stdout: whatever Python runs at its start, as a sitecustomize, may print there.
@@ -147,7 +148,7 @@ def kept_agent(warm: bool = True) -> Agent:
         warm: if it is started now, start its forkserver too.
     """
     global _kept
-    if _kept is not None and (not _kept.alive or _kept.made_from != what_it_read()):
+    if _kept is not None and (not _kept.alive or _kept.made_from != what_it_got()):
         close_kept_agent()
     if _kept is None:
         _kept = Agent(warm)
@@ -188,8 +189,16 @@ def agent_environ() -> dict[str, str]:
     return read_at_start(os.environ | path)
 
 
-def what_it_read() -> tuple:
-    """Identify what an agent reads only at its start: when this changes, a new agent is needed."""
+def what_it_got() -> tuple:
+    """What an agent gets or reads only at its start: when this changes, a new agent is needed."""
     sources = [*PACKAGE.glob("worker/*.py"), *PACKAGE.glob("launcher/*.py"), PACKAGE / "meter.py"]
     times = tuple(path.lstat().st_mtime_ns for path in sources)
-    return os.getpid(), agent_environ(), times
+    return os.getpid(), agent_environ(), limits(), times
+
+
+def limits() -> tuple:
+    """What a process inherits beside its environment: the limits of `ulimit`, and the umask."""
+    kinds = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
+    umask = os.umask(0o77)  # there is no way to ask for it: for a moment files are private
+    os.umask(umask)
+    return umask, *map(resource.getrlimit, kinds)

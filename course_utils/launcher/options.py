@@ -1,15 +1,15 @@
 """How a script is launched: one list of options, for functions, magics and commands alike."""
 
 import argparse
-import inspect
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from course_utils.errors import InputError
 
 MAX_RANKS = 64  # on one machine; more is a typing error
+FLAGS = ("nproc", "timeout", "stall", "nnodes", "rdzv_endpoint")  # of the magics and of demos
 
 
 def whole_number(text: str) -> int:
@@ -20,49 +20,23 @@ def whole_number(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
-def _flag(default: Any, help: str, *names: str, metavar: str, type: Callable = str) -> Any:
-    """A field that is also a flag of the magics and of `./run.sh demo`."""
-    words = {"help": help, "metavar": metavar, "type": type}
-    return field(default=default, metadata={"names": names, "words": words})
-
-
 @dataclass(frozen=True)
 class Options:
-    """The options of a launch.
-
-    Attributes:
-        nproc: ranks on this machine.
-        timeout: seconds after which the run is stopped and called hung.
-        stall: seconds without any rank computing, printing or reporting after which the run is
-            stopped and called hung.
-        warm: fork the ranks from a process that has torch imported (0.1 s) instead of starting
-            each as a new Python (some seconds).
-        env: environment variables for the ranks, beside those of this process.
-        show: print what the ranks say.
-        name: what the notebook calls the Run.
-        nnodes: number of machines; the same call is made on each of them.
-        rdzv_endpoint: where they meet, as `host:port`.
+    """The options of a launch; `course_utils.launch` says what each of them means.
 
     Raises:
         InputError: a value is invalid; the error says in one sentence which and why.
     """
 
-    nproc: int = _flag(
-        2, "ranks on this machine", "--nproc-per-node", "-n", metavar="N", type=whole_number
-    )
-    timeout: float = _flag(120.0, "stop after S seconds", "--timeout", metavar="S", type=float)
-    stall: float = _flag(30.0, "stop after S idle seconds", "--stall", metavar="S", type=float)
+    nproc: int = 2
+    timeout: float = 120.0
+    stall: float = 30.0
     warm: bool = True
     env: Mapping[str, Any] | None = None
     show: bool = True
     name: str = "run"
-    nnodes: int = _flag(1, "number of machines", "--nnodes", metavar="N", type=whole_number)
-    rdzv_endpoint: str | None = _flag(
-        None,
-        "where the machines meet; the same on each of them",
-        "--rdzv-endpoint",
-        metavar="HOST:PORT",
-    )
+    nnodes: int = 1
+    rdzv_endpoint: str | None = None
 
     def __post_init__(self) -> None:
         if not _is_whole(self.nproc, 1, MAX_RANKS):
@@ -105,35 +79,48 @@ class Options:
         )
 
 
-def add_flags(parser: Any, **defaults: Any) -> None:
-    """Add the options that are flags to an argparse parser or group.
-
-    Args:
-        parser: it gets one argument per flag, named as the field.
-        defaults: by field name, for flags whose default differs from that of `Options`.
-    """
-    for option in fields(Options):
-        if option.metadata:
-            default = defaults.get(option.name, option.default)
-            words = dict(option.metadata["words"])
-            if default is not None:
-                words["help"] += f" (default: {default:g})"
-            names = option.metadata["names"]
-            parser.add_argument(*names, dest=option.name, default=default, **words)
+def add_flags(
+    parser: Any, nproc: int | None = Options.nproc, timeout: float = Options.timeout
+) -> None:
+    """Add `FLAGS` to an argparse parser or group; two of them may have other defaults there."""
+    stall, nnodes = Options.stall, Options.nnodes
+    number, seconds = {"metavar": "N", "type": whole_number}, {"metavar": "S", "type": float}
+    parser.add_argument(
+        "--nproc-per-node",
+        "-n",
+        dest="nproc",
+        default=nproc,
+        help="ranks on this machine",
+        **number,
+    )
+    parser.add_argument(
+        "--timeout",
+        default=timeout,
+        help=f"stop after S seconds (default: {timeout:g})",
+        **seconds,
+    )
+    parser.add_argument(
+        "--stall",
+        default=stall,
+        help=f"stop after S idle seconds (default: {stall:g})",
+        **seconds,
+    )
+    parser.add_argument(
+        "--nnodes",
+        default=nnodes,
+        help=f"number of machines (default: {nnodes})",
+        **number,
+    )
+    parser.add_argument(
+        "--rdzv-endpoint",
+        metavar="HOST:PORT",
+        help="where the machines meet; the same on each of them",
+    )
 
 
 def flags(values: argparse.Namespace) -> dict[str, Any]:
-    """What a command line gave for the options that are flags, by field name."""
-    return {f.name: getattr(values, f.name) for f in fields(Options) if f.metadata}
-
-
-def takes_options(function: Callable) -> Callable:
-    """Show the options as parameters of a function that passes `**options` on to `Options`."""
-    parameters = list(inspect.signature(function).parameters.values())[:-1]
-    options = inspect.signature(Options).parameters.values()
-    parameters += [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
-    function.__signature__ = inspect.Signature(parameters)
-    return function
+    """What a command line gave for the options that are flags, by the names of `Options`."""
+    return {name: getattr(values, name) for name in FLAGS}
 
 
 def _is_whole(value: Any, low: int, high: int) -> bool:

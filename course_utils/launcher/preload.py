@@ -9,6 +9,7 @@ import ctypes
 import importlib
 import os
 import signal
+import sys
 from importlib.metadata import entry_points
 
 import psutil
@@ -64,6 +65,13 @@ with guards.modules_stay():
         for backend in entry_points(group="torch.distributed.backends", name=name):
             with contextlib.suppress(Exception):
                 backend.load()()
+
+# Each rank would only find out at its first tensor on a GPU.
+if getattr(sys.modules.get("torch"), "cuda", None) and sys.modules["torch"].cuda.is_initialized():
+    raise RuntimeError(
+        "one of the modules that the forkserver imports has begun to use the GPU, and no process "
+        "forked from it could use it again: set warm=False, and see which import did it"
+    )
 
 # When the agent asks: it takes some tenths of a second, which the first run should not wait for.
 signal.signal(signal.SIGUSR1, use_large_pages)

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
@@ -14,23 +15,32 @@ from course_utils.worker.guards import OVER, start_of
 LONGEST_LOAD = 0.3  # seconds that a process may take to show the environment of a new program
 
 
-def begun(run_dir: Path) -> dict[int, tuple[int, float]]:
-    """The pid and start (`start_of`) of each rank of this machine that has begun, by index."""
+class Begun(NamedTuple):
+    """What a rank wrote down as it began: its pid, its start (`start_of`) and its session."""
+
+    pid: int
+    started: float
+    session: int
+
+
+def begun(run_dir: Path) -> dict[int, Begun]:
+    """What each rank of this machine that has begun wrote down, by index."""
     written = {}
     for path in run_dir.glob("rank_*/pid"):
         with contextlib.suppress(ValueError, OSError):  # not yet written, or removed meanwhile
-            pid, _, started = path.read_text().split()
-            written[int(path.parent.name.removeprefix("rank_"))] = int(pid), float(started)
+            pid, _, started, session = path.read_text().split()
+            index = int(path.parent.name.removeprefix("rank_"))
+            written[index] = Begun(int(pid), float(started), int(session))
     return written
 
 
 def rank_processes(run_dir: Path) -> dict[int, psutil.Process]:
     """The living rank processes of this machine, by index."""
     living = {}
-    for index, (pid, started) in begun(run_dir).items():
+    for index, rank in begun(run_dir).items():
         with contextlib.suppress(psutil.Error):  # it has ended
-            process = psutil.Process(pid)
-            if start_of(pid) == started and process.status() != psutil.STATUS_ZOMBIE:
+            process = psutil.Process(rank.pid)
+            if start_of(rank.pid) == rank.started and process.status() != psutil.STATUS_ZOMBIE:
                 living[index] = process
     return living
 
@@ -39,12 +49,11 @@ def kill_ranks(run_dir: Path) -> None:
     """Kill every rank and the processes it started; a rank that begins later ends itself."""
     with contextlib.suppress(OSError):  # the folder was removed
         (run_dir / OVER).touch()
-    for pid, started in begun(run_dir).values():
-        # Each rank leads a process group (worker/guards.py), which may outlive the rank. As long as
-        # the group exists, the kernel gives its number to no other process, so it is safe to kill.
+    for rank in begun(run_dir).values():
+        # Each rank leads a process group (worker/guards.py), which may outlive the rank.
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            if not _is_another(pid, started):
-                os.killpg(pid, signal.SIGKILL)
+            if _lives(rank) or _left_its_group(rank):
+                os.killpg(rank.pid, signal.SIGKILL)
 
 
 def kill_strays(run_dir: Path) -> None:
@@ -53,12 +62,12 @@ def kill_strays(run_dir: Path) -> None:
     The run's folder in their environment gives them away (a plain fork shows its parent's
     environment). This looks at every process of the machine, so it is for runs that failed.
     """
-    first = min((started for _, started in begun(run_dir).values()), default=math.inf)
-    unclear, deadline = list(psutil.process_iter()), time.monotonic() + LONGEST_LOAD
-    while unclear := [process for process in unclear if not _settled(process, run_dir, first)]:
-        if time.monotonic() > deadline:
-            break
+    first = min((rank.started for rank in begun(run_dir).values()), default=math.inf)
+    unclear = [each for each in psutil.process_iter() if not _settled(each, run_dir, first)]
+    deadline = time.monotonic() + LONGEST_LOAD  # from now: that look may have taken as long
+    while unclear and time.monotonic() < deadline:
         time.sleep(0.001)
+        unclear = [each for each in unclear if not _settled(each, run_dir, first)]
 
 
 def _settled(process: psutil.Process, run_dir: Path, first: float) -> bool:
@@ -80,9 +89,22 @@ def dump_stacks(run_dir: Path) -> None:
             process.send_signal(signal.SIGUSR1)
 
 
-def _is_another(pid: int, started: float) -> bool:
-    """Whether the pid of a process that started at `started` is now another's."""
-    try:
-        return start_of(pid) != started
-    except psutil.NoSuchProcess:
-        return False
+def _lives(rank: Begun) -> bool:
+    """Whether the rank still has its pid, though it may have ended a moment ago."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return start_of(rank.pid) == rank.started
+    return False
+
+
+def _left_its_group(rank: Begun) -> bool:
+    """Whether the group that the rank led still exists, with processes that the rank started.
+
+    While it does, nobody else gets its number. Once it is empty, another process may get the
+    number, lead a group and end, too. That group is in another session.
+    """
+    os.killpg(rank.pid, 0)  # raises if there is no such group, as after most runs
+    for pid in psutil.pids():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if os.getpgid(pid) == rank.pid:
+                return os.getsid(pid) == rank.session
+    return False

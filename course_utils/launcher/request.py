@@ -14,15 +14,15 @@ LOOPBACK_INTERFACE = "lo0" if sys.platform == "darwin" else "lo"
 
 
 def request_for(
-    path: Path, arguments: list[str], run_dir: Path, options: Options
+    path: Path, arguments: list[str], run_dir: Path, options: Options, warm: bool
 ) -> dict[str, Any]:
-    """What the agent needs to know for one run."""
+    """What the agent needs to know for one run, whose ranks are forked if `warm`."""
     return {
-        "warm": options.warm and not needs_fresh_ranks(path, options),
+        "warm": warm,
         "nproc": options.nproc,
         "nnodes": options.nnodes,
         "rdzv_endpoint": options.rdzv_endpoint,
-        "environ": environ(options),
+        "environ": ranks_environ(options),
         "script": script_orders(path, arguments, run_dir),
     }
 
@@ -31,7 +31,7 @@ def needs_fresh_ranks(path: Path, options: Options) -> str:
     """Why the ranks must be new Pythons, in a few words; '' if forked ones give the same."""
     from course_utils.launcher.client import agent_environ, read_at_start
 
-    agents, ranks = agent_environ(), read_at_start(environ(options))
+    agents, ranks = agent_environ(), read_at_start(ranks_environ(options))
     differing = sorted(name for name in agents | ranks if agents.get(name) != ranks.get(name))
     if differing:
         return f"{', '.join(differing)} only takes effect when Python starts"
@@ -66,7 +66,7 @@ def _here() -> str:
         ) from None
 
 
-def environ(options: Options) -> dict[str, str]:
+def ranks_environ(options: Options) -> dict[str, str]:
     """The environment of the ranks: this process's, with what the course adds, and `env`."""
     from course_utils.launcher.client import python_path
 

@@ -96,12 +96,13 @@ def launch_path(
         ranks=[Rank(index, folder) for index in range(options.nproc)],
     )
     if path.exists():
-        if options.warm and (why := needs_fresh_ranks(path, options)):
+        why = options.warm and needs_fresh_ranks(path, options)
+        if why:
             run.note = f"the ranks are new Pythons, which takes some seconds: {why}"
         with _one_at_a_time:
             _execute(
                 run,
-                request_for(path, arguments, folder.path, options),
+                request_for(path, arguments, folder.path, options, options.warm and not why),
                 options,
                 Guarded(screen_for(run, options)),
             )
@@ -160,10 +161,15 @@ def _watch(
     start = time.monotonic()
     while (outcome := agent.wait(POLL)) is None:
         screen.update()
-        gone = activity.gone()  # torchrun waits for the other ranks, which may wait for this one
+        gone = activity.gone()
+        # Without an error torchrun waits for the other ranks, which may wait for this one.
+        unrecorded = {index for index in gone if not run.ranks[index].last("end")}
         over = _over(options, time.monotonic() - start, activity.quiet())
-        if gone or over:
-            return _examine_and_stop(run, agent, activity) | {"over": over, "gone ranks": gone}
+        if unrecorded or over:
+            found = {"over": over, "gone ranks": unrecorded}
+            return _examine_and_stop(run, agent, activity) | found
+        if gone:  # torchrun has asked the others to end, but waits 30 s for those that do not
+            processes.kill_ranks(run.dir)
     return outcome
 
 
@@ -224,12 +230,9 @@ def _give_up(run: Run, agent: client.Agent, screen: Screen) -> None:
 def _fill_in_exit_codes(run: Run, outcome: dict[str, Any]) -> None:
     """Give each rank the exit code that torchrun saw, or else the one it recorded itself."""
     seen = {int(index): code for index, code in outcome.get("exitcodes", {}).items()}
-    recorded = {"finished": 0, "raised": 1}
     for index, rank in enumerate(run.ranks):
-        code, end = seen.get(index), rank.last("end")
-        if code is None and end:  # it was about to exit when torchrun ended all ranks
-            code = recorded.get(end["how"], end.get("status"))
-        run.ranks[index] = replace(rank, exitcode=code)
+        recorded = rank.last("end") or {}  # it was about to exit when torchrun ended all ranks
+        run.ranks[index] = replace(rank, exitcode=seen.get(index, recorded.get("status")))
 
 
 def _missing(path: Path) -> Verdict:

@@ -1,136 +1,122 @@
-"""One call of torchrun in this process."""
+"""One call of torchrun in this process.
+
+`elastic_launch` is the function with which the command torchrun itself ends: it gets torchrun's
+options as a `LaunchConfig`, and what each rank runs.
+"""
 
 import logging
-import os
-import signal
-import threading
-from collections.abc import Callable, Iterable
+import sys
+import uuid
+from pathlib import Path
 from typing import Any
 
-import torch.distributed.run
-from torch.distributed.elastic.multiprocessing import SignalException, api
+from torch.distributed.elastic.multiprocessing import (
+    DefaultLogsSpecs,
+    SignalException,
+    SubprocessContext,
+)
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-from torch.multiprocessing import ProcessContext, ProcessExitedException
+from torch.distributed.launcher import LaunchConfig, elastic_launch
+from torch.multiprocessing import ProcessContext
 
-from course_utils.launcher import rendezvous  # noqa: F401 (makes itself known to torchrun)
+from course_utils.launcher import rendezvous
+from course_utils.worker import bootstrap
+from course_utils.worker.guards import OVER
 
-GRACE = 1  # seconds
-exitcodes: dict[int, int] = {}  # of the ranks of the current run that ended by themselves
-ended_by_torchrun = False  # whether torchrun has begun to end the remaining ranks
+MONITOR_INTERVAL = 0.01  # seconds; torchrun's default of 0.1 would double a short run
+run_dir = Path()  # the folder of the current run
+exitcodes: dict[int, int] = {}  # of its ranks that ended by themselves
 # Torchrun would log a traceback of each rank's end. To format it, torch imports its compiler, which
 # takes a second while the student waits. The verdict says more.
-logging.getLogger(api.__name__).setLevel(logging.CRITICAL)
+logging.getLogger(SubprocessContext.__module__).setLevel(logging.CRITICAL)
 
 
-def run(arguments: list[str], stop: threading.Event) -> dict[str, Any]:
-    """Run torchrun to its end, or until SIGTERM.
+def run(request: dict[str, Any], parent: int) -> dict[str, Any]:
+    """Run torchrun to its end, or until it is stopped (launcher/rendezvous.py).
 
     Args:
-        arguments: its command line.
-        stop: set before a SIGTERM is sent, which may come before this call.
+        request: what the notebook asked for (launcher/request.py).
+        parent: the pid of the process that starts the ranks: a rank ends when it is gone.
 
     Returns:
         `exitcodes`: by rank, of those that had ended by themselves when torchrun ended the rest;
         `stopped`: the signal that ended the run from outside, or None.
     """
-    global ended_by_torchrun
+    global run_dir
+    run_dir = Path(request["script"]["run_dir"])
     exitcodes.clear()
-    ended_by_torchrun = False
     stopped = None
-    # Torchrun's own handler. Torchrun sets it only when it starts ranks; a stop may come earlier.
-    between_runs = signal.signal(signal.SIGTERM, api._terminate_process_handler)
     try:
-        if stop.is_set():
-            signal.raise_signal(signal.SIGTERM)
-        torch.distributed.run.run(parsed(arguments))
-    except ChildFailedError:
-        pass  # the exit codes say it
+        launch_ranks(request, parent)
+    except ChildFailedError as error:
+        note({failed.local_rank: failed.exitcode for failed in error.failures.values()})
     except SignalException as error:
-        stopped = signal.Signals(error.sigval).name
-    finally:
-        signal.signal(signal.SIGTERM, between_runs)
+        stopped = error.sigval.name
     return {"exitcodes": exitcodes, "stopped": stopped}
 
 
-def parsed(arguments: list[str]) -> Any:
-    """Torchrun's options, from its command line alone: it would take more from PET_* variables."""
-    pet = {name: value for name, value in os.environ.items() if name.startswith("PET_")}
-    for name in pet:
-        del os.environ[name]
-    try:
-        return torch.distributed.run.parse_args(arguments)
-    finally:
-        os.environ.update(pet)  # the ranks get them, as from any torchrun
+def launch_ranks(request: dict[str, Any], parent: int) -> None:
+    """Start the ranks and wait until all have ended.
+
+    Raises:
+        ChildFailedError: a rank failed, and torchrun has ended the others.
+        SignalException: the run was stopped, and torchrun has ended all ranks.
+    """
+    warm, orders = request["warm"], {**request["script"], "parent": parent, "environ": None}
+    if warm:  # a forked rank has the forkserver's environment: it is sent the notebook's
+        orders["environ"] = request["environ"]
+        elastic_launch(config_for(request), bootstrap.main)(orders)
+    else:
+        command = ("-u", bootstrap.__file__, bootstrap.argument(orders))
+        elastic_launch(config_for(request), sys.executable)(*command)
 
 
-# Torchrun reports the rank whose end it noticed first, but not always the others. The functions
-# below wrap its private classes to note how each rank ended by itself, before torchrun ends the
-# rest. They also give ranks that ignore SIGTERM only `GRACE` seconds before SIGKILL, not 30.
-
-
-def note(codes: Iterable[int | None]) -> None:
-    """Note the exit codes of the ranks, in order; None for a rank that still runs."""
-    for rank, code in enumerate(codes):
-        if code is not None and not ended_by_torchrun:
-            exitcodes.setdefault(rank, code)
-
-
-def watch_forked_ranks() -> None:
-    """Note the exit codes of warm ranks: torch.multiprocessing ends the others when one fails."""
-    join, join_for = ProcessContext.join, ProcessContext._join_procs_with_timeout
-
-    def noting(self: ProcessContext, timeout: float | None = None, **named: Any) -> bool:
-        codes = [process.exitcode for process in self.processes]
-        note(codes)
-        if timeout is not None and timeout < 0 and not any(codes):
-            return False  # torch looks again: a rank that failed in between would not be noted
-        try:
-            return join(self, timeout, **named)
-        except ProcessExitedException as error:
-            exitcodes.setdefault(error.error_index, error.exit_code)
-            raise
-
-    ProcessContext.join = noting
-    ProcessContext._join_procs_with_timeout = lambda self, timeout: join_for(
-        self, min(timeout, GRACE)
+def config_for(request: dict[str, Any]) -> LaunchConfig:
+    """What the options of the command torchrun would be."""
+    # Several machines must choose the same id without talking to each other.
+    script, alone = Path(request["script"]["script"]), request["nnodes"] == 1
+    return LaunchConfig(
+        min_nodes=request["nnodes"],
+        max_nodes=request["nnodes"],
+        nproc_per_node=request["nproc"],
+        rdzv_backend=rendezvous.BACKEND,
+        rdzv_endpoint=request["rdzv_endpoint"] or "",
+        run_id=uuid.uuid4().hex if alone else script.name,
+        role="default",  # as the command has it, and so ROLE_NAME in each rank
+        max_restarts=0,
+        monitor_interval=MONITOR_INTERVAL,
+        start_method="forkserver",  # of warm ranks
+        logs_specs=DefaultLogsSpecs(str(run_dir / "torchrun")),
     )
 
 
-def watch_started_ranks() -> None:
-    """Note the exit codes of cold ranks, just before torchrun ends those that still run."""
-    close = api.SubprocessContext._close
-
-    def noting(self: api.SubprocessContext, death_sig: signal.Signals, timeout: int = 30) -> None:
-        global ended_by_torchrun
-        handlers = sorted(self.subprocess_handlers.items())
-        note(handler.proc.poll() for _, handler in handlers)
-        ended_by_torchrun = True  # it closes twice, and the second time all have ended
-        close(self, death_sig, min(timeout, GRACE))
-
-    api.SubprocessContext._close = noting
+# Torchrun reports the rank whose end it noticed first, but not always the others. So two of its
+# public methods are wrapped, to note how each rank ended by itself before torchrun ends the rest.
 
 
-def holding_sigterm(start: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Wrap `start`, which starts ranks: a SIGTERM that arrives during it is raised after it.
+def note(codes: dict[int, int | None]) -> None:
+    """Note the exit codes of ranks; None for a rank that still runs.
 
-    An exception halfway would orphan the ranks that already run, because torchrun ends ranks only
-    once all have started. Also, a request that breaks off would kill the forkserver.
+    Once a rank has failed, torchrun ends the others; once the run is over, the notebook does.
     """
-
-    def starting(self: Any) -> None:
-        came: list[int] = []
-        handler = signal.signal(signal.SIGTERM, lambda number, frame: came.append(number))
-        try:
-            start(self)
-        finally:
-            signal.signal(signal.SIGTERM, handler)
-        if came:
-            signal.raise_signal(signal.SIGTERM)
-
-    return starting
+    if not any(exitcodes.values()) and not (run_dir / OVER).exists():
+        exitcodes.update({rank: code for rank, code in codes.items() if code is not None})
 
 
-watch_forked_ranks()
-watch_started_ranks()
-for context in (api.MultiprocessContext, api.SubprocessContext):
-    context._start = holding_sigterm(context._start)
+def join(self: ProcessContext, timeout: float | None = None, **named: Any) -> bool:
+    """Note the exit codes of warm ranks, and then let torch end the others if one has failed."""
+    codes = {rank: process.exitcode for rank, process in enumerate(self.processes)}
+    note(codes)
+    if timeout is not None and timeout < 0 and not any(codes.values()):
+        return False  # torch looks again: a rank that failed in between would not be noted
+    return torchs_join(self, timeout, **named)
+
+
+def close(self: SubprocessContext, *how: Any, **named: Any) -> None:
+    """Note the exit codes of cold ranks, and then let torch end those that still run."""
+    note({rank: handler.proc.poll() for rank, handler in self.subprocess_handlers.items()})
+    torchs_close(self, *how, **named)
+
+
+torchs_join, torchs_close = ProcessContext.join, SubprocessContext.close
+ProcessContext.join, SubprocessContext.close = join, close

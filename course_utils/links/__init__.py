@@ -25,27 +25,22 @@ from course_utils.notebook.files import script_path
 from course_utils.runs import Rank, Run
 
 MAX_HOSTS = 16  # more would measure this machine's cores
+TUN = "/dev/net/tun"  # what makes virtual cards
 PACKET = 1514  # bytes on the cable, of which 1448 are data
 POLL = 0.1  # seconds between two looks at what rank 0 reports
 GRACE = 10.0  # seconds that the hosts have to end when their run is over
 BRIDGE = "ip link add name bridge type bridge && ip link set bridge up"
 
 
-def link(port: str, mbit: float | str, host: str = "") -> str:
-    """The shell command that joins `host` to the bridge; its end of the link is called `card`."""
-    pair = f"ip link add name {port} type veth peer name card {host}"
+def link(port: str, mbit: float | str, end: str = "card") -> str:
+    """The shell command that joins a host to the bridge; `end` is the name of its end."""
+    pair = f"ip link add name {port} type veth peer name {end}"
     return f"{pair} && ip link set {port} master bridge up && {limit(port, mbit)}"
 
 
 def limit(card: str, mbit: float | str) -> str:
     """The shell command that lets a card send at most `mbit` Mbit/s."""
     return f"tc qdisc add dev {card} root tbf rate {mbit}mbit burst {burst(mbit)} latency 100ms"
-
-
-def later(card: str, mbit: float | str, delay: float) -> str:
-    """The shell command that lets a card send as `limit` says, `delay` seconds later."""
-    late = f"tc qdisc add dev {card} root handle 1: netem limit 10000 delay {1e3 * delay}ms"
-    return f"{late} && {limit(card, mbit).replace(' root ', ' parent 1:1 ')}"
 
 
 def burst(mbit: float | str) -> int:
@@ -74,7 +69,7 @@ def why_not(delay: bool = False) -> str:
     """Why no hosts can be made on this machine, in one sentence; '' if they can.
 
     Args:
-        delay: hosts whose links have a delay, for which the kernel needs netem.
+        delay: hosts whose links have a delay, for which they need virtual cards.
     """
     if sys.platform != "linux":
         return "network namespaces need Linux"
@@ -84,8 +79,8 @@ def why_not(delay: bool = False) -> str:
     said = _refusal(f"{BRIDGE} && {link('port', 100)}")
     if said:
         return f"this machine does not allow network namespaces ({said})"
-    said = _refusal(f"{BRIDGE} && {later('bridge', 100, 0.01)}") if delay else ""
-    return f"this machine's kernel cannot delay packets with netem ({said})" if said else ""
+    said = _refusal(f"exec 3<>{TUN}") if delay else ""
+    return f"a link with a delay needs {TUN}, which cannot be opened ({said})" if said else ""
 
 
 def _refusal(commands: str) -> str:
@@ -129,7 +124,7 @@ def run(
         nproc: number of ranks on each of them.
         mbit: the rate of each link in each direction, in Mbit/s.
         delay: seconds that what a host sends is on its way, beside the time that the rate costs:
-            a message and its answer take twice as long. Needs the kernel's netem.
+            a message and its answer take twice as long. Needs /dev/net/tun.
         timeout: seconds after which the run is stopped.
         told: called with each report of rank 0 as soon as it comes.
         restarts: torchrun's --max-restarts.
@@ -149,7 +144,7 @@ def run(
     numbers = [hosts, nproc, mbit, delay, restarts, patience]
     orders = list(map(str, [path, folder.path, *numbers, *arguments]))
     start = time.monotonic()
-    with log.open("w") as output, building(orders, output) as process:
+    with log.open("w") as output, hosts_process(orders, output) as process:
         if not ended(process, timeout, done.ranks[0], told):
             done.verdict = Verdict("hung", f"the hosts were stopped after {timeout:g} s")
     done.seconds = time.monotonic() - start
@@ -175,7 +170,7 @@ def check(hosts: int, nproc: int, mbit: float, delay: float = 0.0) -> None:
 
 
 @contextlib.contextmanager
-def building(words: list[str], output: Any) -> Any:
+def hosts_process(words: list[str], output: Any) -> Any:
     """The process that holds all hosts; they are gone when the block ends.
 
     It waits on a pipe that only this process holds: if this process is killed, the pipe closes.

@@ -4,10 +4,8 @@ torch is imported once, here. Each host is forked, and enters its own network na
 calls torchrun's `main`, which forks its ranks.
 """
 
-import base64
 import contextlib
 import ctypes
-import json
 import os
 import subprocess
 import sys
@@ -15,10 +13,10 @@ import threading
 import time
 from pathlib import Path
 
-from course_utils.launcher.agent import BOOTSTRAP
 from course_utils.launcher.request import script_orders
-from course_utils.links import BRIDGE, address, later, limit, link, meeting
-from course_utils.worker import guards
+from course_utils.links import BRIDGE, address, limit, link, meeting
+from course_utils.links.delay import start
+from course_utils.worker import bootstrap, guards
 
 CLONE_NEWNET = 0x40000000  # include/uapi/linux/sched.h
 
@@ -53,6 +51,7 @@ def main(
             except BaseException as error:
                 print(f"host {index}: {type(error).__name__}: {error}", flush=True)
                 os._exit(1)
+            time.sleep(2 * float(delay))  # with the host its card goes, and what is on its way
             os._exit(0)
         running.add(pid)
     while running:
@@ -85,10 +84,13 @@ def join_network(index: int, mbit: str, delay: float) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNET):
         raise OSError(ctypes.get_errno(), "cannot make a network namespace")
-    joined = link(f"port{index}", mbit, f"netns {os.getpid()}")
+    wire = "wire" if delay else "card"  # where packets are late, the card is another one before it
+    joined = link(f"port{index}", mbit, f"{wire} netns {os.getpid()}")
     shell(f"nsenter --net=/proc/1/ns/net sh -c '{joined}'")  # the bridge's end is made over there
+    shell(f"ip link set lo up && ip link set {wire} up && {limit(wire, mbit)}")
+    if delay:
+        start("card", wire, delay)
     shell(f"ip address add {address(index)}/24 dev card && ip link set card up")
-    shell(f"ip link set lo up && {later('card', mbit, delay) if delay else limit('card', mbit)}")
     # A send returns when its bytes lie in this buffer. In a large one, the messages that a rank
     # sends one after another would share the link, and all of them would arrive late.
     room = max(65_536, int((0.004 + 2 * delay) / 8 * 1e6 * float(mbit)))
@@ -119,8 +121,8 @@ def host(
             *("--rdzv-conf", f"is_host={int(index == 0)}"),  # its name does not lead to its card
             *("--local-addr", address(index), "--monitor-interval", "0.05"),
             *("--log-dir", str(own / "torchrun"), "--run-path", "--start-method", "fork"),
-            BOOTSTRAP,
-            base64.b64encode(json.dumps(orders).encode()).decode(),
+            bootstrap.__file__,
+            bootstrap.argument(orders),
         ]
     )
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
-from course_utils.worker import gloo
+from course_utils.worker import gloo, machines
 from course_utils.worker.folding import worst, worst_of_ranks
 
 if TYPE_CHECKING:
@@ -59,8 +59,9 @@ def init(
 ) -> None:
     """Start the process group on the back end this machine has; it ends when the script ends.
 
-    That is NCCL if every rank has its own GPU, and gloo otherwise. It returns when all ranks are
-    connected: otherwise a rank that ends at once could leave others halfway through connecting.
+    That is NCCL if every rank, on every machine, has its own GPU, and gloo otherwise. It returns
+    when all ranks are connected: otherwise a rank that ends at once could leave others halfway
+    through connecting.
 
     Args:
         ranks: the number of ranks that the script can run on, or all such numbers; None for any.
@@ -83,14 +84,14 @@ def init(
     import torch
     import torch.distributed as dist
 
-    gloo.make_way()
+    gloo.lower_priority()
+    meeting = {} if backend else machines.agree_on_a_device(device().type)
     place = device()
     backend = backend or ("nccl" if place.type == "cuda" else "gloo")
     if backend == "nccl":
         torch.cuda.set_device(place)
-        dist.init_process_group(backend, device_id=place)
-    else:
-        dist.init_process_group(backend)
+        meeting["device_id"] = place
+    dist.init_process_group(backend, **meeting)
     dist.group.WORLD.barrier().wait()
     _emit("group", {"backend": backend, "device": place.type if backend == "nccl" else "cpu"})
 
@@ -115,12 +116,20 @@ def _refuse_another_number(ranks: int | tuple[int, ...] | None, at_least: int) -
 
 @atexit.register  # on import: a script that starts its group itself needs it too
 def _end_process_group() -> None:
-    """Destroy the process group, and let gloo's threads finish."""
+    """End the process group, and let gloo's threads finish.
+
+    After an error NCCL is aborted: to destroy it would mean to wait for collectives that the other
+    ranks may never join.
+    """
     if os.getpid() != _owner:
         return  # a child that the rank forked: the group's threads are not in it
     dist = sys.modules.get("torch.distributed")
     if dist and dist.is_available() and dist.is_initialized():
-        dist.destroy_process_group()
+        failed = hasattr(sys, "last_type")  # an error ended the script
+        if failed and "nccl" in dist.get_backend_config():
+            dist.distributed_c10d._abort_process_group()
+        else:
+            dist.destroy_process_group()
     gloo.wait_for_the_last_tensor()
 
 

@@ -1,16 +1,18 @@
 """What torchrun starts in each rank of a launched run: guards first, then the student's script.
 
-Torchrun calls it with one argument, the rank's orders: base64 of a JSON object with
-`run_dir`, `script`, `arguments`, `import_from`, `cwd`, `parent`, and in a warm rank `environ`.
+A warm rank is forked and calls `main` with its orders: `run_dir`, `script`, `arguments`,
+`import_from`, `cwd`, `parent` and `environ`. A cold rank is a new Python that runs this file; the
+one argument is the same as JSON, with `environ` null.
 """
 
 import atexit
-import base64
 import contextlib
 import ctypes
 import json
+import logging
 import multiprocessing
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -22,6 +24,8 @@ from typing import Any
 from course_utils.worker import ending
 
 FIXED_SEED = 67280421310721  # the seed of a torch that does not draw one
+# Torchrun handles these, so a program that it starts has the default, whatever a shell ignored.
+TORCHRUNS = signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT
 
 
 def main(orders: dict[str, Any]) -> None:
@@ -33,6 +37,10 @@ def main(orders: dict[str, Any]) -> None:
     # Before anything that takes time: from here on, this process cannot outlive its parent.
     guards.lead_process_group()
     guards.die_with_parent(orders["parent"])
+    if forked:
+        for number in (signal.SIGUSR1, *TORCHRUNS):  # the forkserver has a use for the first
+            signal.signal(number, signal.SIG_DFL)
+        multiprocessing.current_process().name = "MainProcess"  # logs may show it
     folder.mkdir(mode=0o700, exist_ok=True)
     guards.dump_stack_on_request(folder)  # whoever reads the pid may ask for the stack at once
     guards.write_down_pid(folder)
@@ -45,6 +53,11 @@ def main(orders: dict[str, Any]) -> None:
         os._exit(status)
     if status != 0:
         sys.exit(status)
+
+
+def argument(orders: dict[str, Any]) -> str:
+    """`orders` as this file's argument in a command given to torchrun, which replaces macros."""
+    return json.dumps(orders).replace("$", "$$")  # `$$` is its macro for `$`
 
 
 def run_script(orders: dict[str, Any], folder: Path) -> None:
@@ -65,9 +78,17 @@ def run_script(orders: dict[str, Any], folder: Path) -> None:
     # second: after two quick edits of a file, a run would get the older version.
     sys.dont_write_bytecode = True
     calls.watch(folder / "calls.txt", orders["import_from"])
-    gloo.make_way()  # also for a script that starts its group itself
+    gloo.lower_priority()  # also for a script that starts its group itself
     script = orders["script"]
     sys.argv = [script, *orders["arguments"]]
+    execute(script)
+
+
+def execute(script: str) -> None:
+    """Execute a file as `__main__`. Its names stay to the end of the process, as Python's do.
+
+    Were a thread of gloo the last to hold a group, it would have to wait for itself, and abort.
+    """
     # The script gets its own `__main__`: what it pickles must not refer to this file's names.
     main_module = types.ModuleType("__main__")
     main_module.__dict__.update(__file__=script, __cached__=None)
@@ -125,6 +146,7 @@ def finish_as_an_interpreter_does() -> None:
     except BaseException:  # as when an executor is just ending by itself: printed, not a failure
         traceback.print_exc()
     threading._threading_atexits.clear()  # multiprocessing calls `_shutdown` once more
+    drop_a_silent_log()
     atexit._run_exitfuncs()
     worker._end_process_group()  # once more, if the script took that handler away
     for stream in (sys.stdout, sys.stderr):
@@ -134,5 +156,15 @@ def finish_as_an_interpreter_does() -> None:
     ctypes.CDLL(None).fflush(None)
 
 
+def drop_a_silent_log() -> None:
+    """Take away the exit handler with which Dynamo logs its compile times, if that log is off.
+
+    It formats them first, with a package that it imports only then: 30 ms of a run of 100.
+    """
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    if dynamo and not dynamo.log.isEnabledFor(logging.INFO):
+        atexit.unregister(dynamo.dump_compile_times)
+
+
 if __name__ == "__main__":
-    main(json.loads(base64.b64decode(sys.argv[1])))
+    main(json.loads(sys.argv[1]))

@@ -23,6 +23,8 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
+from course_utils.worker import unended
+
 SLOTS, WIDTH = 16, 1024  # calls kept, and bytes per call; the file's path is last: it may be cut
 # Each function's parameter for the tensor that must have the same shape on all ranks, if any.
 COLLECTIVES = {
@@ -76,7 +78,7 @@ class CallLog:
         path.write_bytes((b" " * (WIDTH - 1) + b"\n") * (SLOTS + 1))
         with open(path, "r+b") as file:
             self._memory = mmap.mmap(file.fileno(), (SLOTS + 1) * WIDTH)
-        self._students = tuple(students)
+        self.folder, self.students = path.parent, tuple(students)
         self._written = 0
         self._counts: Counter[tuple] = Counter()  # by group; messages also by peer and side
 
@@ -108,7 +110,7 @@ class CallLog:
     def _place(self) -> tuple[str, int]:
         """The student's line that made the call."""
         frame = sys._getframe(3)
-        while frame and not frame.f_code.co_filename.startswith(self._students):
+        while frame and not frame.f_code.co_filename.startswith(self.students):
             frame = frame.f_back
         return (frame.f_code.co_filename, frame.f_lineno) if frame else ("", 0)
 
@@ -217,6 +219,8 @@ def _noted(
         try:
             result = function(*arguments, **named)
             state = b"="
+            if name == "init_process_group" and "nccl" in dist.get_backend_config():
+                unended.watch(log.folder, log.students)
         except RuntimeError as error:  # other types refuse an argument: no other rank's doing
             error._course_call = {"name": name, "seconds": monotonic() - began}
             raise

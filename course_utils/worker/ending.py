@@ -49,14 +49,15 @@ def recorded(run: Callable[[], None]) -> int:
         _record("end", {"how": "exited", "status": status, "said": _description(stop)})
         return status
     except BaseException as error:
-        _record("end", {"how": "raised", **_description(error)})
+        _record("end", {"how": "raised", "status": 1, **_description(error)})
         _say(_formatted(error))
+        sys.last_type = type(error)  # as Python does when an error ends a script
         # As soon as one rank is gone, torchrun ends the others. First let them record their own
         # failures, and don't let them fail just because this rank is gone.
         if os.getpid() == _rank:
             sleep(LAST_WORDS)
         return 1
-    _record("end", {"how": "finished"})
+    _record("end", {"how": "finished", "status": 0})
     return 0
 
 
@@ -71,7 +72,8 @@ def _record(kind: str, data: dict[str, Any]) -> None:
 
 def _noting(leave: Callable, name: str, *arguments: Any) -> Any:
     """Record that the script leaves this way, without Python's end, and let it."""
-    _record("left", {"by": name, "to": str(arguments[0])})
+    to = arguments[0]
+    _record("left", {"by": name, "to": os.fsdecode(to) if isinstance(to, bytes) else str(to)})
     return leave(*arguments)
 
 

@@ -35,8 +35,9 @@ def worst_of_ranks(*found: Any, floor: float = 0.0, group: Any = None) -> float:
 
 
 def _numbers(found: Any) -> Iterable[float]:
-    """The numbers in a number, a tensor or nested iterables."""
-    found = found.tolist() if hasattr(found, "tolist") else found
+    """The numbers in a number or nested iterables; of a tensor's, the smallest and the largest."""
     if isinstance(found, (int, float)):
         return [float(found)]
+    if hasattr(found, "max"):  # a tensor or an array: both of these keep not-a-number
+        return [found.min().item(), found.max().item()] if len(found.reshape(-1)) else []
     return [number for each in found for number in _numbers(each)]

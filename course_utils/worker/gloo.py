@@ -17,7 +17,7 @@ NICE = 10  # beside foreign work, 19 would leave the loop no time for long messa
 LONGEST_END = 5  # seconds
 
 
-def make_way() -> None:
+def lower_priority() -> None:
     """Let the loop of every group, also of those made later, run only where it disturbs nobody.
 
     A loop asks for its connection until it gets it, and keeps its core meanwhile. Where ranks share

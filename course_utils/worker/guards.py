@@ -61,9 +61,9 @@ def write_down_pid(folder: Path) -> None:
     The notebook's side writes `OVER`, then looks for ranks; this rank writes its pid, then looks
     for `OVER`. So one sees the other, even if torchrun has lost a rank that it began to start.
     """
-    # With its start: once this rank has ended, another process may get its pid.
+    # With its start and session: once this rank has ended, another process may get its pid.
     me = os.getpid()
-    (folder / "pid").write_text(f"{me} {os.environ['RANK']} {start_of(me)}")
+    (folder / "pid").write_text(f"{me} {os.environ['RANK']} {start_of(me)} {os.getsid(0)}")
     if (folder.parent / OVER).exists():
         os._exit(1)
 
