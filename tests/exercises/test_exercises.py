@@ -2,31 +2,34 @@
 
 import json
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 from course_utils import check as say
 from course_utils import paths
+from course_utils.checking.check import result
+from course_utils.checking.registry import EXERCISES, exercises_of, find, notebooks
 from course_utils.errors import InputError
-from course_utils.exercises.checking import find, result
 from course_utils.notebook import cells
+from exercises.mutants.changed import changed
 
 MODULES = [
-    import_module(f"tests.exercises.{path.stem}")
-    for path in sorted(Path(__file__).parent.glob("mutants_*.py"))
+    import_module(f"exercises.mutants.{path.stem}")
+    for path in sorted((EXERCISES / "mutants").glob("*.py"))
 ]
-MUTANTS = {number: wrong for module in MODULES for number, wrong in module.MUTANTS.items()}
+MUTANTS = {
+    number: wrong for module in MODULES for number, wrong in getattr(module, "MUTANTS", {}).items()
+}
 CASES = [
-    pytest.param(number, source, said, id=f"{number} {mistake}")
+    pytest.param(number, changed(number, *parts), said, id=f"{number} {mistake}")
     for number, mutants in MUTANTS.items()
-    for mistake, source, said in mutants
+    for mistake, *parts, said in mutants
 ]
 RIGHT = [
-    pytest.param(number, source, id=f"{number} {way}")
+    pytest.param(number, changed(number, *parts), id=f"{number} {way}")
     for module in MODULES
     for number, answers in getattr(module, "RIGHT", {}).items()
-    for way, source in answers
+    for way, *parts in answers
 ]
 
 
@@ -100,6 +103,12 @@ def test_a_plausible_mistake_is_named(number, source, said):
     assert f"%solution {number} shows ours." in str(found)
 
 
+@pytest.mark.parametrize("part", ["a part that is not there", "local_rank"])
+def test_a_part_that_does_not_stand_once_in_the_solution_is_refused(part):
+    with pytest.raises(ValueError, match=r"stands \d+ times in the answer to 00\.1"):
+        changed("00.1", part, "")
+
+
 @pytest.mark.parametrize("number", MUTANTS)
 def test_there_are_enough_mistakes(number):
     assert len(MUTANTS[number]) >= 5
@@ -120,11 +129,7 @@ def test_an_answer_that_ends_the_script_is_not_yet_right(number):
 
 
 def test_every_exercise_of_the_course_is_tested():
-    for path in (Path(paths.ROOT) / "course_utils" / "exercises").glob("nb*.py"):
-        import_module(f"course_utils.exercises.{path.stem}")
-    from course_utils.exercises.checking import _registered
-
-    assert set(_registered) == set(MUTANTS)
+    assert {each.number for name in notebooks() for each in exercises_of(name)} == set(MUTANTS)
 
 
 @pytest.mark.parametrize("number", ["99.9", "07.9", "x", "", "07", "../../x"])

@@ -3,10 +3,11 @@
 import torch
 
 from course_utils import paths
-from course_utils.exercises import checking
-from course_utils.exercises.checking import find, result
-from course_utils.exercises.compare import count, expect, hint_for, unlike, whose
-from course_utils.exercises.values import close
+from course_utils.checking import check
+from course_utils.checking.check import result
+from course_utils.checking.compare import count, expect, hint_for, unlike, whose
+from course_utils.checking.registry import find
+from course_utils.checking.values import close
 from tests.exercises.test_exercises import answer_with
 
 
@@ -23,7 +24,7 @@ RANK = "def global_rank(node_rank, local_rank, ranks_on_node):\n    "
 
 
 def test_an_endless_loop_of_a_function_ends(monkeypatch):
-    monkeypatch.setattr("course_utils.exercises.calls.DEADLINE", 0.5)
+    monkeypatch.setattr("course_utils.checking.calls.DEADLINE", 0.5)
     loop = "while True:\n        try: pass\n        except Exception: pass"
     assert "did not return within 0.5 s" in said("03.2", BUCKETS + loop)
 
@@ -56,10 +57,15 @@ def test_ours_imported_is_refused():
 
 
 def test_the_solution_imported_is_refused():
-    source = "from course_utils.exercises.solutions.exercise_00_1 import global_rank\n"
+    source = "from exercises.solutions.exercise_01_2 import exp\n"
     assert "that is the course's own" in said("00.1", source)
     source = "import importlib\nm = importlib.import_module('ring_allreduce')\n"
     assert "that is the course's own" in said("04.2", source)
+
+
+def test_what_lies_beside_the_probes_is_refused_and_a_similar_name_is_not():
+    assert "that is the course's own" in said("06.2", "from beside_whole_layers import look\n")
+    assert "that is the course's own" not in said("06.2", "from beside_the_point import look\n")
 
 
 def test_what_the_check_cannot_see_is_refused():
@@ -74,7 +80,7 @@ def test_torchs_own_is_refused():
 
 
 def test_the_findings_cannot_be_replaced():
-    source = "import course_utils.exercises.findings as f\nf.report = print\n" + RANK + "return 0"
+    source = "import course_utils.checking.findings as f\nf.report = print\n" + RANK + "return 0"
     assert "that is the course's own" in said("00.1", source)
     source = "from course_utils import worker\nworker._emit = print\n" + RANK + "return 0"
     assert "returned 0, expected 1" in said("00.1", source)
@@ -150,4 +156,4 @@ def test_counts_have_their_plural():
         "2 entries",
         "1 rank",
     ]
-    assert checking.MARKS.keys() == {"to do", "passed", "not yet"}
+    assert check.MARKS.keys() == {"to do", "passed", "not yet"}

@@ -4,12 +4,12 @@ import ast
 
 import pytest
 
-from course_utils.exercises.checking import result
+from course_utils.checking.check import result
 from tests.exercises.test_exercises import MUTANTS, answer_with, no_answers_left, stub
 
 __all__ = ["no_answers_left"]  # the fixture holds here too
 JUNK = ["None", "'words'", "[float('nan'), [1.0, 'x']]", "__import__('torch').full((3,), 1e30)"]
-INTERNAL = ("probes/", "course_utils/exercises", "Traceback")
+INTERNAL = ("probes/", "course_utils/checking", "exercises/nb", "Traceback")
 
 
 def returning(number: str, junk: str) -> str:

@@ -1,0 +1,1 @@
+"""The framework of exercises: what `check` does with the files of `exercises/`."""

@@ -1,1 +1,0 @@
-"""The exercises: a module per notebook, `solutions/`, and the `probes/` that run the answers."""
