@@ -6,7 +6,7 @@ import textwrap
 
 from course_utils import palette
 from course_utils.diagnosis.calls import Place
-from course_utils.diagnosis.verdict import OTHERS_STOPPED, Row, Verdict
+from course_utils.diagnosis.verdict import Row, Says, Verdict
 from course_utils.display import stacks, text
 from course_utils.runs import Rank
 
@@ -42,14 +42,17 @@ def failure(verdict: Verdict) -> str:
     colour = OPEN if verdict.kind == "stopped" else BAD
     place = Place(verdict.file, verdict.line) if verdict.file and verdict.line else None
     excerpt = place.excerpt() if place else []
-    shown = {*excerpt, f"  {place}"}
-    shown |= {f"  rank {number} {row.words}" for row in verdict.rows for number in row.ranks}
-    shown |= {OTHERS_STOPPED} if verdict.rows else set()
-    rest = textwrap.dedent("\n".join(line for line in verdict.details if line not in shown))
+    # The code and the rows say these.
+    rest = verdict.written(verdict.details(Says.PLACE, Says.RANK, Says.OTHERS))
     by_number = {rank.number: rank for rank in verdict.ranks}
     rows = [_row(row, by_number, verdict.rank in row.ranks) for row in verdict.rows]
     return card(
-        verdict.kind, colour, verdict.headline, _code(place, excerpt, verdict), *rows, plain(rest)
+        verdict.kind,
+        colour,
+        verdict.headline,
+        _code(place, excerpt, verdict),
+        *rows,
+        plain(textwrap.dedent("\n".join(rest))),
     )
 
 

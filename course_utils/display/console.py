@@ -4,13 +4,13 @@ Rich is imported at first use: notebooks never need it, and the doctor also runs
 """
 
 import os
-import re
 import shutil
 import sys
 import textwrap
 from typing import TYPE_CHECKING, NoReturn
 
 from course_utils import palette
+from course_utils.diagnosis.verdict import Line, Says, Verdict
 from course_utils.runs import Run
 
 if TYPE_CHECKING:
@@ -73,32 +73,56 @@ def wrapped(text: str, indent: int) -> str:
 def show_failure(run: Run) -> None:
     """Print why a run failed: a panel on a terminal, plain text elsewhere.
 
-    The verdict names logs by expressions for a notebook. In a terminal, paths replace them.
+    For a notebook, the verdict names logs by expressions. In a terminal, paths replace them.
     """
-    console = open_console()
-    logs = re.compile(rf'{run.name}\.dir / "([^"]*)"')
+    console, found = open_console(), run.verdict
     console.print()
     if console.is_interactive:
         from rich.panel import Panel
 
-        found = run.verdict
-        said = logs.sub(lambda log: log[1], "\n".join([found.headline, *found.details]))
-        panel = Panel(_verdict(said), title=found.kind, title_align="left", border_style=RED)
+        panel = Panel(_verdict(found), title=found.kind, title_align="left", border_style=RED)
         console.print(panel, soft_wrap=False)
     else:
-        console.print(logs.sub(lambda log: f"{run.dir}/{log[1]}", run.verdict.text))
+        lines = found.written(found.lines, log=lambda name: f"{run.dir}/{name}")
+        console.print("\n".join([found.title, *lines]))
     console.print(f"Logs: {run.dir}")
 
 
-def _verdict(said: str) -> "Group":
-    """The lines of a verdict, each wrapped to its own indentation, the ranks in their colours."""
+def _verdict(found: Verdict) -> "Group":
+    """The lines of a verdict: words wrapped, code cropped, the ranks in their colours."""
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text
 
-    lines = []
-    for line in said.splitlines():
-        text = Text(line.lstrip(), style="bold" if line.startswith("  >") else "")
+    def drawn(words: str, code: bool = False) -> Text:
+        marked = "bold" if code and words.startswith(">") else ""
+        text = Text(words, marked, no_wrap=code, overflow="ellipsis" if code else "fold")
         text.highlight_regex(r"\brank \d+", lambda rank: palette.terminal(int(rank[5:])))
-        lines.append(Padding.indent(text, len(line) - len(line.lstrip())))
-    return Group(*lines)
+        return text
+
+    lines = [
+        Padding.indent(drawn(written.removeprefix("  "), _is_code(line)), 2)
+        for line in _ranks_once(found)
+        for written in found.written([line], log=str)
+    ]
+    return Group(drawn(found.headline), *lines)
+
+
+def _is_code(line: Line) -> bool:
+    """Whether a line is one of a script, and not the place where it stands."""
+    return line.says is Says.PLACE and line.words.startswith((" ", ">"))
+
+
+def _ranks_once(found: Verdict) -> list[Line]:
+    """What a verdict says below its headline; ranks that stand alike share a line.
+
+    The blamed rank's line comes last of these: the code below it is where that rank stands.
+    """
+    lines = found.details()
+    if found.kind not in ("hung", "stopped") or all(each.says is not Says.RANK for each in lines):
+        return lines
+    rows = sorted(found.rows, key=lambda row: found.rank in row.ranks)
+    ranks = [Line(Says.RANK, f"{row.who} {row.words or row.role}") for row in rows]
+    first = next(n for n, each in enumerate(lines) if each.says is Says.RANK)
+    rest = [each for each in lines[first:] if each.says is not Says.RANK]
+    return [*lines[:first], *ranks, *rest]

@@ -43,8 +43,8 @@ class Lane:
         self._call: Call | None = None
         self._since = 0.0
 
-    def look(self) -> None:
-        """Read what the rank has written since the last look."""
+    def update(self) -> None:
+        """Read what the rank has written since the last update."""
         alive = self.rank.pid is None or psutil.pid_exists(self.rank.pid)
         self.lines.extend(map(text.shown, self._stdout.lines()[-self.lines.maxlen :]))
         for event in self._events.new():
@@ -75,7 +75,7 @@ class Lane:
         return "running", "running"
 
     def _waits_in(self) -> Call | None:
-        """The call that the rank was also in at the last look: a short call is no waiting."""
+        """The call that the rank was also in at the last update: a short call is no waiting."""
         calls = noted_calls(self.rank)
         call = calls[-1] if calls and not calls[-1].returned else None
         if call != self._call:
@@ -102,7 +102,7 @@ def draw(lanes: list[Lane], seconds: float) -> str:
 def starting(seconds: float) -> str:
     """What stands in place of the lanes as long as torch is being imported."""
     return (
-        '<div class="course-run"><p>○ starting torch, once per notebook'
+        '<div class="course-run"><p>○ starting torch, once per notebook '
         f"<span>{seconds:.0f} s</span></p></div>"
     )
 
@@ -112,7 +112,7 @@ def _lane(lane: Lane) -> str:
     return (
         f'<section class="course-lane" data-rank="{lane.rank.number}" data-state="{lane.state}" '
         f'style="--rank:{palette.colour(lane.rank.number)};--lines:{lane.lines.maxlen}">'
-        f"<header><b>rank {lane.rank.number}</b>"
+        f"<header><b>rank {lane.rank.number}</b> "
         f"<span>{MARKS[lane.state]} {html.escape(lane.words)}</span></header>"
         f"<pre>{lines}</pre></section>"
     )
@@ -130,12 +130,15 @@ def _progress(lanes: list[Lane], seconds: float) -> str:
         f'<div><div class="course-progress" role="progressbar" aria-valuenow="{percent:.0f}"'
         f"{'' if report else ' hidden'}>"
         f'<div style="width:{percent:.1f}%"></div></div>'
-        f"<p><span>{caption}</span><span>{seconds:.0f} s</span></p></div>"
+        f"<p><span>{caption}</span> <span>{seconds:.0f} s</span></p></div>"
     )
 
 
 def curve(lanes: list[Lane]) -> str:
-    """The losses over the reports, in the ranks' colours; '' until a rank has reported two."""
+    """The losses over the reports, in the ranks' colours; '' until a rank has reported two.
+
+    It can be read without `page.css` too: some pages take no style from an output.
+    """
     curves = {lane.rank.number: lane.losses for lane in lanes if len(lane.losses) > 1}
     if not curves:
         return ""
@@ -150,11 +153,14 @@ def curve(lanes: list[Lane]) -> str:
             f"{left + across * place:.1f},{top + down * (high - losses[place]):.1f}"
             for place in _thinned(len(losses))
         )
-        drawn += f'<polyline points="{points}" stroke="{palette.colour(number)}"/>'
+        drawn += f'<polyline points="{points}" fill="none" stroke="{palette.colour(number)}"/>'
     return (
-        f'<svg class="course-curve" viewBox="0 0 {width} {height}" role="img" aria-label="loss">'
+        f'<svg class="course-curve" width="{width}" height="{height}" font-size="11" '
+        'fill="currentColor" stroke-width="1.8" stroke-linejoin="round" '
+        'role="img" aria-label="loss">'
+        '<g stroke="currentColor" stroke-width="1">'
         f'<line x1="{left}" y1="{top}" x2="{left}" y2="{bottom}"/>'
-        f'<line x1="{left}" y1="{bottom}" x2="{right}" y2="{bottom}"/>{drawn}'
+        f'<line x1="{left}" y1="{bottom}" x2="{right}" y2="{bottom}"/></g>{drawn}'
         f'<text x="{left - 4}" y="{top + 5}" text-anchor="end">{high:.3g}</text>'
         f'<text x="{left - 4}" y="{bottom + 2}" text-anchor="end">{low:.3g}</text>'
         f'<text x="{right}" y="{height - 2}" text-anchor="end">loss, report by report</text></svg>'

@@ -19,10 +19,11 @@ def in_notebook() -> bool:
 def watched() -> bool:
     """Whether the running cell belongs to an open page, which shows outputs as they change.
 
-    JupyterLab, Notebook and VS Code send the cell's id with each request to the kernel; programs
-    that execute a notebook without a page do not.
+    JupyterLab, Notebook and VS Code send the cell's id with each request to the kernel, and Colab
+    sends `colab`; programs that execute a notebook without a page send neither.
     """
-    return in_notebook() and "cellId" in _shell().get_parent().get("metadata", {})
+    sent = _shell().get_parent().get("metadata", {}) if in_notebook() else {}
+    return bool({"cellId", "colab"} & sent.keys())
 
 
 def bundle(html: str, plain: str) -> dict[str, str]:
@@ -30,6 +31,13 @@ def bundle(html: str, plain: str) -> dict[str, str]:
     # These classes keep MathJax from reading what stands between two `$` as a formula.
     marked = f'<div class="tex2jax_ignore mathjax_ignore">{html}</div>'
     return {"text/html": f"<style>{STYLE}</style>{marked}", "text/plain": plain}
+
+
+def place() -> Any:
+    """An empty output of the running cell: `update` fills it, and it brings the page `STYLE`."""
+    from IPython.display import display
+
+    return display(bundle("", ""), raw=True, display_id=True)
 
 
 def show(html: str, plain: str) -> None:

@@ -1,5 +1,6 @@
 """A run in a terminal: labelled lines as they come, and a progress bar below them."""
 
+import itertools
 import time
 from collections.abc import Iterator
 
@@ -10,25 +11,27 @@ from rich.table import Column
 
 from course_utils import palette
 from course_utils.display import text
-from course_utils.display.console import open_console
-from course_utils.display.follow import Events, Stderr, Tail
+from course_utils.display.console import open_console, wrapped
+from course_utils.display.follow import Events, Tail
 from course_utils.launcher.running import Screen
 from course_utils.runs import Rank, Run
 
 AT_ONCE = 150, 50  # first and last lines of a rank that are shown in one update
 BAR = 30  # columns
+TRACEBACK = "Traceback (most recent call last)"
 PAUSE = 0.4  # seconds before the first word on a run, and between two
 LONG = 10  # seconds from which on the bar also says how long the run has taken
 
 
 class Terminal(Screen):
-    """`[rank 1] line` for each line as it comes; colours and a progress bar on a real terminal."""
+    """`[rank 1] line` for each line as it comes; colours and a progress bar on a real terminal.
+
+    What the ranks wrote to stderr stands at the end, as in a notebook.
+    """
 
     def __init__(self, run: Run, notice: str):
         # Keep the Rank, not its number: the number is unknown before the rank has started.
-        self._stderr = [(rank, Stderr(rank.dir / "stderr.log")) for rank in run.ranks]
-        stdout = [(rank, Tail(rank.dir / "stdout.log")) for rank in run.ranks]
-        self._logs = [*stdout, *self._stderr]
+        self._logs = [(rank, Tail(rank.dir / "stdout.log")) for rank in run.ranks]
         self._events = [Events(rank.dir / "events.jsonl") for rank in run.ranks]
         self._reports: Events | None = None  # those of the first rank that says how far it is
         self._joined = False
@@ -70,18 +73,17 @@ class Terminal(Screen):
             self._progress.refresh()
 
     def fold(self) -> None:
-        """Take the bar away, and print the tracebacks that were held back."""
+        """Take the bar away."""
         self._progress.live.stop()
-        for rank, log in self._stderr:
-            self._print(_labelled(rank, text.capped(log.held(), str(log.path), *AT_ONCE)))
 
     def close(self, run: Run) -> None:
-        """Print the rest, the results and the outcome; of tracebacks only the blamed rank's."""
+        """Print the rest, what the ranks wrote to stderr, their results and the outcome."""
         self.update(final=True)
-        if run.verdict:
-            blamed = [(rank, log) for rank, log in self._stderr if rank.number == run.verdict.rank]
-            self._stderr = blamed or self._stderr
         self.fold()
+        for rank in run.ranks:
+            log = str(rank.dir / "stderr.log")
+            said = _stderr(rank, run, self._console.is_interactive)
+            self._print(_labelled(rank, text.capped(said, log, *AT_ONCE)))
         for rank in run.ranks:
             self._print(_labelled(rank, text.results(rank)))
         self._print([Segment(text.headline(run) + "\n")])
@@ -115,9 +117,25 @@ class Terminal(Screen):
             self._console.print(Segments(segments))
 
 
+def _stderr(rank: Rank, run: Run, card: bool) -> list[str]:
+    """What a rank wrote to stderr: without its traceback if the run failed by another rank.
+
+    Often many ranks fail in the same way: one traceback is enough. None is needed before a `card`,
+    which says what was raised, on which line, and where the full traceback is.
+    """
+    said = text.lines(rank.stderr)
+    blamed = run.verdict and run.verdict.rank
+    told = card and run.verdict and run.verdict.kind == "raised"
+    if blamed in (None, rank.number) and not told:
+        return said
+    return list(itertools.takewhile(lambda line: not line.startswith(TRACEBACK), said))
+
+
 def _labelled(rank: Rank, lines: list[str]) -> list[Segment]:
-    """Lines of a rank, each with the rank before it."""
+    """Lines of a rank, each with the rank before it, and broken at words."""
     if not lines:
         return []
-    label = Segment(f"[rank {rank.number}]", Style.parse(palette.terminal(rank.number)))
-    return [part for line in lines for part in (label, Segment(f" {line}\n"))]
+    label = f"[rank {rank.number}]"
+    drawn = Segment(label, Style.parse(palette.terminal(rank.number)))
+    fitting = (wrapped(f"{label} {line}", len(label) + 1) for line in lines)
+    return [part for line in fitting for part in (drawn, Segment(f"{line[len(label) :]}\n"))]

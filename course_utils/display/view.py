@@ -41,7 +41,7 @@ class Notebook(Screen):
 
     def _drawn_lanes(self, seconds: float) -> str:
         for lane in self._lanes:
-            lane.look()
+            lane.update()
         return lanes.draw(self._lanes, seconds)
 
     def _draw(self, drawn: Callable[[float], str]) -> None:
@@ -76,7 +76,7 @@ class Notebook(Screen):
         """
         if self._watched and run.ok:
             for lane in self._lanes:
-                lane.look()
+                lane.update()
             self._show(page.bundle(finished.card(run, self._lanes), text.block(run)))
         else:
             self.fold()

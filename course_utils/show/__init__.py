@@ -1,5 +1,9 @@
-"""Pictures in one style: axes have units, and each rank always has the same colour."""
+"""Pictures in one style: axes have units, and each rank always has the same colour.
 
+In a notebook, this import also makes every figure sharp and described.
+"""
+
+from course_utils.show import inline
 from course_utils.show.collectives import collective, steps
 from course_utils.show.curves import costs, series
 from course_utils.show.grids import Matrix, matrices, pictures
@@ -12,3 +16,5 @@ from course_utils.show.volumes import (
     memory_per_gpu,
     zero_stages,
 )
+
+inline.install()

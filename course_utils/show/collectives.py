@@ -18,6 +18,7 @@ CELL, ROW = 0.86, 0.78  # the share of a place's width and height that a box fil
 NAMES, ARROW = 1.6, 3.0  # places for the ranks' names and for the arrow
 PLACES = (10.0, 16.0)  # in a column: with two columns, and with one
 STEPS = 3  # side by side
+GREEN = "#009E73"  # the more ranks are in a sum, the darker
 
 
 def collective(run: Run, *, title: str) -> None:
@@ -67,7 +68,8 @@ def _draw(axes: Axes, name: str, ranks: int, before: Held, after: Held) -> None:
     owner = {value: rank for rank in sorted(before, reverse=True) for value in before[rank]}
     axes.set_ylim(ranks, -0.75)
     for rank in range(ranks):
-        axes.text(0, rank + 0.5, f"rank {rank}", va="center", color=palette.colour(rank))
+        axes.text(0.2, rank + 0.5, f"rank {rank}", va="center")
+        axes.plot([0.05, 0.05], [rank + 0.2, rank + 0.8], color=palette.colour(rank), linewidth=3)
     for left, held, when in ((NAMES, before, "before"), (arrow + ARROW, after, "after")):
         axes.text(left, -0.3, when, va="center", color=style.GREY)
         for rank in range(ranks):
@@ -86,8 +88,8 @@ def _boxes(
     for place, value in enumerate(held):
         x, middle = left + place, left + place + CELL / 2
         if value in owner:
-            style.box(axes, x, row, CELL, ROW, facecolor=palette.colour(owner[value]))
-            style.centred(axes, middle, row + ROW / 2, number(float(value)), color="white")
+            style.box(axes, x, row, CELL, ROW, **palette.ground(palette.colour(owner[value])))
+            style.centred(axes, middle, row + ROW / 2, number(float(value)))
             continue
         style.box(axes, x, row, CELL, ROW, facecolor="white", edgecolor=style.GREY)
         for rank in range(ranks):
@@ -145,10 +147,10 @@ def _step(axes: Axes, steps: list[Step], number: int, size: float) -> None:
         style.centred(axes, -0.2, rank + 0.5, f"rank {rank}", ha="right", fontsize=size)
         for chunk, value in enumerate(holds):
             share = sum(digit != "0" for digit in str(value)) / ranks  # of the ranks in the sum
-            green = {"facecolor": "#009E73", "alpha": 0.12 + 0.68 * max(0, share - 1 / ranks)}
+            tint = palette.ground(GREEN, 0.1 + (palette.GROUND - 0.1) * max(0, share - 1 / ranks))
             weight = "bold" if share == 1 else "normal"
             words = {"fontsize": size, "fontweight": weight}
-            style.box(axes, chunk + 0.04, rank + 0.1, 0.92, 0.8, **green)
+            style.box(axes, chunk + 0.04, rank + 0.1, 0.92, 0.8, **tint | {"linewidth": 0})
             style.centred(axes, chunk + 0.5, rank + 0.5, f"{value:0{ranks}d}", **words)
             if chunk == sends or (isinstance(sends, list) and chunk in sends):
                 frame = {"fill": False, "edgecolor": palette.colour(rank), "linewidth": 1.8}

@@ -31,7 +31,7 @@ def pictures(
     for number, (axes, image) in enumerate(zip(every, images, strict=False)):
         axes.imshow(image.permute(1, 2, 0).squeeze(-1), cmap="gray", vmin=0, vmax=1)
         red = number < len(wrong) and wrong[number]
-        axes.set_title(words[number], y=-0.3, fontsize=9, color="#D55E00" if red else "black")
+        axes.set_title(words[number], y=-0.3, fontsize=9, color=palette.WRONG if red else "black")
     plt.show()
 
 
@@ -85,9 +85,8 @@ def _matrix(axes: Axes, matrix: Matrix, left: float, ranks: int) -> None:
     """A matrix with its parts' names in it and its size below."""
     top = -matrix.rows / 2
     for name, x, y, width, height, colour in parts(matrix, ranks):
-        style.box(axes, left + x, top + y, width, height, facecolor=colour, edgecolor="white")
-        ink = "black" if colour == WHOLE else "white"
-        style.centred(axes, left + x + width / 2, top + y + height / 2, name, color=ink)
+        style.box(axes, left + x, top + y, width, height, **palette.ground(colour))
+        style.centred(axes, left + x + width / 2, top + y + height / 2, name)
     size = f"{matrix.rows} x {matrix.columns}"
     below = {"fontsize": 8, "color": style.GREY}
     style.centred(axes, left + matrix.columns / 2, matrix.rows / 2 + 1.2, size, **below)

@@ -76,7 +76,10 @@ def slider(draw: Callable[..., None], **choices: Mapping[str, Any]) -> None:
     from ipywidgets import SelectionSlider, interact
 
     sliders = {
-        name: SelectionSlider(options=list(values.items()), description=name)
+        # Drawing takes longer than a drag: the picture follows when the handle rests.
+        name: SelectionSlider(
+            options=list(values.items()), description=name, continuous_update=False
+        )
         for name, values in choices.items()
     }
     interact(draw, **sliders)

@@ -43,6 +43,8 @@ def bytes_per_rank(cases: Mapping[str, Sequence[Mapping]], *, title: str) -> Non
 def bytes_alive(steps: Mapping[str, tuple[History, int]], *, title: str, y: str) -> None:
     """Draw the bytes of each kind during one training step, stacked, in a panel for each method.
 
+    The title of each panel has the largest sum.
+
     Args:
         steps: label to (bytes by kind, a number for each operation; the operation that gets a
             dotted line).
@@ -55,7 +57,8 @@ def bytes_alive(steps: Mapping[str, tuple[History, int]], *, title: str, y: str)
         stack = {"labels": list(history), "colors": colours, "step": "post"}
         axes.stackplot(range(length), *history.values(), **stack)
         axes.axvline(turn, color="black", linewidth=0.8, linestyle=":")
-        axes.set_title(label, loc="left", fontsize=10)
+        peak = max(map(sum, zip(*history.values(), strict=True)))
+        axes.set_title(f"{label} (peak {peak:.0f})", loc="left", fontsize=10)
         axes.set_xlim(0, length - 1)
         axes.set_xlabel("operation")
     every[0].set_ylabel(y)
@@ -98,7 +101,7 @@ def _bucket_rows(axes: Axes, cut: Cut, caps: Sequence[float]) -> None:
     axes.set_yticks(range(len(caps)), labels)
     axes.invert_yaxis()
     axes.set_xlim(left=0)
-    axes.set_xlabel("MiB of gradients, in the order in which backward computes them")
+    axes.set_xlabel("MiB of gradients, last parameter first")
 
 
 def zero_stages(*, ranks: int, title: str) -> None:
@@ -195,9 +198,9 @@ def _one_gpu(axes: Axes, model: str, parameters: int, gpus: int, stage: int, lim
     for number, (name, size) in enumerate(
         zip(STATE, _gigabytes(parameters, stage, gpus), strict=True)
     ):
-        axes.barh(0, size, 0.6, left, color=palette.colour(number))
+        axes.barh(0, size, 0.6, left, **palette.ground(palette.colour(number)))
         if 16 < size < 2 * limit - left:  # wide enough for its name
-            style.centred(axes, left + size / 2, 0, name, color="white")
+            style.centred(axes, left + size / 2, 0, name)
         left += size
     axes.axvline(limit, color=style.GREY, linestyle="--", linewidth=1)
     axes.set_xlim(0, 2 * limit)

@@ -1,0 +1,90 @@
+"""How a notebook shows a figure: sharp, and with a description in its metadata."""
+
+import io
+from binascii import b2a_base64
+from collections.abc import Iterable
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from PIL import Image
+
+from course_utils.display import page
+
+LONGEST = 600  # characters of a description
+
+
+def install() -> None:
+    """Let a notebook show its figures so from now on; elsewhere, change nothing."""
+    if page.in_notebook() and "inline" in plt.get_backend():
+        from IPython import get_ipython
+
+        # Loading the back end sets its own way of showing, once: ours comes after.
+        plt.switch_backend(plt.get_backend())
+        get_ipython().display_formatter.formatters["image/png"].for_type(Figure, png)
+
+
+def png(figure: Figure) -> tuple[str, dict[str, Any]] | None:
+    """A figure at two pixels for each pixel of the page, and what a page needs to show it.
+
+    Returns:
+        The PNG in base64, and `width` and `height` in the page's pixels with the description as
+        `alt`, where nbconvert looks for it. None for a figure without anything drawn.
+    """
+    from IPython.core.pylabtools import retina_figure
+
+    if not (shown := retina_figure(figure, bbox_inches="tight")):
+        return None
+    data, metadata = shown
+    return b2a_base64(_small(data), newline=False).decode(), metadata | {"alt": describe(figure)}
+
+
+def _small(picture: bytes) -> bytes:
+    """A PNG with a palette of 256 colours: a third of the bytes, and notebooks are downloaded."""
+    made = io.BytesIO()
+    opened = Image.open(io.BytesIO(picture)).convert("RGB")
+    opened.quantize(256, dither=Image.Dither.NONE).save(made, "png", optimize=True)
+    return made.getvalue()
+
+
+def describe(figure: Figure) -> str:
+    """A figure in words, for readers who do not see it: titles, axes and labels as drawn."""
+    parts = [figure.get_suptitle()]
+    for axes in figure.axes:
+        # What the panels before have said already, such as the ranks' names, is said once.
+        parts.append("; ".join(part for part in _describe(axes) if part not in "; ".join(parts)))
+    for legend in figure.legends:
+        parts += _listed("legend", [text.get_text() for text in legend.get_texts()])
+    # Formulas keep their letters and lose their markup.
+    words = " ".join(part.rstrip(".") + "." for part in parts if part).replace("$", "")
+    return " ".join(words.split())[:LONGEST]
+
+
+def _describe(axes: Axes) -> list[str]:
+    title = next(filter(None, map(axes.get_title, ("left", "center", "right"))), "")
+    written = _words(axes.texts)
+    if not axes.axison:  # a diagram: its words are all there is
+        return [title, *_listed("with the words", written)]
+    legend = axes.get_legend()
+    return [
+        title,
+        *_listed("horizontal axis", [axes.get_xlabel()]),
+        *_listed("vertical axis", [axes.get_ylabel()]),
+        *_listed("rows", _words(axes.get_yticklabels())),
+        *_listed("legend", _words(legend.get_texts()) if legend else []),
+        *_listed("marked", written),
+    ]
+
+
+def _words(texts: Iterable[Text]) -> list[str]:
+    """What has letters in it; numbers, also those typeset as powers, say little without a place."""
+    said = (text.get_text() for text in texts)
+    return [words for words in said if any(map(str.isalpha, words.replace("mathdefault", "")))]
+
+
+def _listed(name: str, words: list[str]) -> list[str]:
+    """`name: one, two` with each word once, or nothing."""
+    found = list(dict.fromkeys(filter(None, words)))
+    return [f"{name}: {', '.join(found)}"] if found else []
