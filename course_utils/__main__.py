@@ -13,11 +13,12 @@ from course_utils import paths
 from course_utils.display.console import say, wrapped
 from course_utils.errors import InputError, LaunchError
 from course_utils.launcher.options import Options, add_flags, flags
-from course_utils.notebook import cells, demos, files
+from course_utils.notebook import cells, copies, demos, files
 
 ABOUT = """The commands of the course. Without a command, ./run.sh runs `demo transformer`:
-it trains the Transformer of notebook 07 on 2 ranks and proves that the training is right."""
+it trains the Transformer of notebook 07 on 2 ranks and tests that the training is right."""
 DEMO_TIMEOUT = 600.0  # seconds
+GRADE_TIMEOUT = 180.0  # seconds, for one exercise
 
 
 class Parser(argparse.ArgumentParser):
@@ -43,7 +44,7 @@ def parser() -> Parser:
         return added
 
     command("list", _list, "list the demos")
-    about = "run a demo, then its proofs (its options: demo NAME --help)"
+    about = "run a demo and its claims (its options: demo NAME --help)"
     demo = command("demo", _demo, about, add_help=False)  # --help is for its script, too
     demo.add_argument("name", nargs="?")
     launching(demo)
@@ -56,9 +57,19 @@ def parser() -> Parser:
     clean.add_argument("--all", action="store_true", help="delete changed and kept files as well")
     about = "run notebooks in a new kernel and save them, for contributors"
     command("execute", _execute, about).add_argument("notebook", nargs="+", type=Path)
+    about = "check the exercises in students' notebooks or worker files, each alone"
+    grade = command("grade", _grade, about)
+    grade.add_argument("file", nargs="+", type=Path)
+    about = "write what was found as JSON, which Gradescope reads"
+    grade.add_argument("--json", type=Path, metavar="OUT", help=about)
+    about = "only this exercise, as 03.2; may be given several times"
+    grade.add_argument("--only", action="append", metavar="NN.M", default=[], help=about)
+    about = f"seconds that one exercise may take (default: {GRADE_TIMEOUT:g})"
+    grade.add_argument("--timeout", type=float, metavar="S", default=GRADE_TIMEOUT, help=about)
     command("setup", _setup, "make the environment and nothing else")
+    about = "start JupyterLab on your own copies of the notebooks, open to this machine only"
+    command("lab", _lab, about)
     # run.sh itself carries these out; they are here so that --help lists them.
-    command("lab", None, "start JupyterLab, open to this machine only")
     command("test", None, "run the tests; arguments are passed to pytest")
     command("site", None, "build the web site from the saved outputs (its options: site --help)")
     return top
@@ -108,6 +119,7 @@ def _list(options: argparse.Namespace, rest: list[str]) -> int:
         say(demos.title(notebook), style="bold")
         for demo in group:
             print(wrapped(f"  {demo.name.ljust(width)}   {demo.about}", width + 5))
+    print("\n" + wrapped("Run one: ./run.sh demo NAME. Its options: ./run.sh demo NAME --help.", 0))
     return 0
 
 
@@ -125,10 +137,21 @@ def _demo(options: argparse.Namespace, rest: list[str]) -> int:
         print(f"usage: ./run.sh demo {found.name} [options]\n\n{demos.options_help(found)}")
         print(launching(Parser(usage=argparse.SUPPRESS, add_help=False)).format_help())
         return 0
-    from course_utils.notebook import stage  # needs more than Python
+    from course_utils.notebook import gpus, stage  # needs more than Python
 
+    if options.nproc is None and options.nnodes == 1:
+        launching_with["nproc"], why = gpus.ranks_for(found, gpus.gpus_here())
+        print(wrapped(why, 0) + "\n" if why else "", end="", flush=True)
     went_well = stage.perform(found, rest, options.compare, **launching_with)
     return 0 if went_well else 1
+
+
+def _lab(options: argparse.Namespace, rest: list[str]) -> int:
+    folder = paths.my()
+    for news in copies.update(folder):
+        print(wrapped(news, 0), file=sys.stderr)
+    print(folder)  # run.sh starts JupyterLab there
+    return 0
 
 
 def _doctor(options: argparse.Namespace, rest: list[str]) -> int:
@@ -157,6 +180,12 @@ def _clean(options: argparse.Namespace, rest: list[str]) -> int:
 
     clean(everything=options.all)
     return 0
+
+
+def _grade(options: argparse.Namespace, rest: list[str]) -> int:
+    from course_utils.grade import grade  # needs more than Python
+
+    return grade(options.file, options.timeout, options.json, options.only)
 
 
 def _setup(options: argparse.Namespace, rest: list[str]) -> int:

@@ -9,7 +9,7 @@ from course_utils.errors import InputError
 from course_utils.launcher.options import add_flags
 
 
-class Parser(argparse.ArgumentParser):
+class MagicParser(argparse.ArgumentParser):
     """A parser that raises InputError with one sentence, instead of ending the process."""
 
     def __init__(self, name: str):
@@ -27,7 +27,7 @@ def parse_torchrun(words: Sequence[str]) -> argparse.Namespace:
     Raises:
         InputError: an option is unknown, or its value is invalid.
     """
-    parser = Parser("%torchrun")
+    parser = MagicParser("%torchrun")
     add_flags(parser)
     parser.add_argument("--standalone", action="store_true", help=argparse.SUPPRESS)  # it always is
     parser.add_argument("--as", dest="name")

@@ -89,15 +89,21 @@ def _cells_of(path: Path, modified: int) -> list[Cell]:
     """
     found = []
     for cell in read(path)["cells"]:
-        first, _, body = "".join(cell["source"]).partition("\n")
-        magic, _, line = first.partition(" ")
-        if cell["cell_type"] == "code" and magic in MAGICS:
+        if cell["cell_type"] == "code":
             tags = tuple(cell["metadata"].get("tags", ()))
-            name = magic.removeprefix("%%")
-            with suppress(InputError):
-                words = tuple(split(line))
-                found.append(Cell(cell.get("id", ""), path.stem, name, words, body, tags))
-    return found
+            found.append(parsed("".join(cell["source"]), path.stem, cell.get("id", ""), tags))
+    return [cell for cell in found if cell]
+
+
+def parsed(source: str, notebook: str, id: str = "", tags: tuple[str, ...] = ()) -> Cell | None:
+    """A code cell with a magic of the course; None for another, and if its first line is broken."""
+    first, _, body = source.partition("\n")
+    magic, _, line = first.partition(" ")
+    if magic in MAGICS:
+        with suppress(InputError):
+            words = tuple(split(line))
+            return Cell(id, notebook, magic.removeprefix("%%"), words, body, tags)
+    return None
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -108,8 +108,8 @@ def check_options(demo: Demo, arguments: Sequence[str], ranks: int) -> None:
     Raises:
         InputError: the script has no such option, or refuses a value or the number of ranks.
     """
-    if (fitting := _fitting_ranks(demo)) and ranks not in fitting:
-        numbers = " or ".join(map(str, fitting))
+    if (fitting := fitting_ranks(demo)) and ranks not in fitting:
+        numbers = ", ".join(map(str, fitting[:-1])) + " or " * (len(fitting) > 1) + str(fitting[-1])
         raise InputError(f"demo {demo.name} needs {numbers} ranks, not {ranks}: -n {fitting[0]}")
     if not demo.has_options:
         if arguments:
@@ -121,7 +121,7 @@ def check_options(demo: Demo, arguments: Sequence[str], ranks: int) -> None:
         raise InputError(f"demo {demo.name}: {reason} (./run.sh demo {demo.name} --help)")
 
 
-def _fitting_ranks(demo: Demo) -> tuple[int, ...]:
+def fitting_ranks(demo: Demo) -> tuple[int, ...]:
     """The numbers of ranks that a demo's `init(ranks=...)` names; empty if it names none."""
     for node in ast.walk(ast.parse(cells.sources()[demo.main.file])):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "init":

@@ -1,6 +1,7 @@
 """The worker files: written by cells, read back as modules.
 
-A cell that runs again replaces the text that it wrote before; the text of other cells stays.
+The text of each cell is kept by file and by the cell's key; the file is made of these texts. So a
+cell that runs again replaces what it wrote before, and the text of other cells stays.
 """
 
 import ast
@@ -14,9 +15,10 @@ from course_utils.errors import InputError
 from course_utils.notebook import answers, notes
 from course_utils.notebook.cells import GAP, file_text, parts
 
-WRITTEN = ".cells.json"  # what each cell wrote last, by file and by the cell's key
+WRITTEN = ".cells.json"  # what each cell wrote last, by file and by the cell's key, in order
 AS_IT_IS = {"encoding": "utf-8", "errors": "surrogateescape"}  # the student's other bytes stay
 FIRST = "first"  # the key of the cell that begins a file; those that append have their ids
+BY_HAND = "by hand"  # the key of the text of a file that is not, or not only, the cells'
 
 
 def write(file: str, body: str, append: bool = False, ours: str = "", cell_id: str = "") -> str:
@@ -37,18 +39,17 @@ def write(file: str, body: str, append: bool = False, ours: str = "", cell_id: s
         write_missing(path.name)  # the part before it, if its cell has not run yet
     with notes.changing(WRITTEN) as noted:
         content = path.read_text(**AS_IT_IS) if path.exists() else ""
-        written = noted.get(path.name, {})
+        written = noted.get(path.name, {}) if content else {}
+        if append and content != GAP.join(written.values()):
+            written = {BY_HAND: content}  # the cell adds to what the student has changed
+        if not append and FIRST not in written:
+            written = {}  # the cell begins the file anew
         key = _key(path.name, written, text, cell_id) if append else FIRST
-        start = _find(content, written.get(key, text))
-        if start is not None:
-            content = content[:start] + text + content[start + len(written.get(key, text)) :]
-        elif append and content:
-            content, start = content + GAP + text, len(content + GAP)
-        else:
-            content, start, written = text, 0, {}
-        path.write_text(content, **AS_IT_IS)
-        noted[path.name] = written | {key: text}
-    count = len(content[: start + len(text)].splitlines())
+        written = written | {key: text}
+        _write(path, written)
+        noted[path.name] = written
+    until = list(written).index(key) + 1
+    count = len(GAP.join(list(written.values())[:until]).splitlines())
     lines = "1 line" if count == 1 else f"{count} lines"
     done = f"workers/{path.name} {'added to' if append else 'written'}: {lines}"
     return f"{done} (yours: {ours} has passed)" if theirs else f"{done} (ours)" if ours else done
@@ -62,7 +63,7 @@ def _key(file: str, written: dict[str, str], text: str, cell_id: str) -> str:
     text; or the key of the text that defines most of the same names; or the cell's id, unless the
     saved notebook has what that id wrote in another cell; or a new key.
     """
-    others = {key: before for key, before in written.items() if key != FIRST}
+    others = {key: before for key, before in written.items() if key not in (FIRST, BY_HAND)}
     same = [key for key, before in others.items() if before == text]
     if same:
         return cell_id if cell_id in same else same[0]
@@ -91,12 +92,9 @@ def _defined(text: str) -> set[str]:
     return names - {""}
 
 
-def _find(content: str, text: str) -> int | None:
-    """Where a file has the whole text of a cell; None if it does not."""
-    if content.startswith(text) and content[len(text) : len(text) + len(GAP)] in ("", GAP):
-        return 0
-    start = f"{content}{GAP}".find(f"\n{GAP}{text}{GAP}")
-    return None if start < 0 else start + len(f"\n{GAP}")
+def _write(path: Path, written: dict[str, str]) -> None:
+    """Write a file from the texts of its cells."""
+    paths.replace(path, GAP.join(written.values()).encode(**AS_IT_IS))
 
 
 def write_missing(*names: str) -> None:
@@ -114,7 +112,7 @@ def write_missing(*names: str) -> None:
             keys = [cell.id if cell.append else FIRST for cell in saved[file]]
             written = dict(zip(keys, texts, strict=True))
             with notes.changing(WRITTEN) as noted:
-                path.write_text(GAP.join(texts), encoding="utf-8")
+                _write(path, written)
                 noted[file] = written
         if path.exists():
             wanted += [other for other in imported(path) if other not in seen]

@@ -7,11 +7,13 @@ from course_utils.diagnosis.verdict import Verdict
 from course_utils.display import cards, page
 from course_utils.errors import LaunchError, Stopped
 from course_utils.launcher.options import flags
-from course_utils.notebook.arguments import Parser, parse_torchrun, split
+from course_utils.notebook import predictions
+from course_utils.notebook.arguments import MagicParser, parse_torchrun, split
 from course_utils.notebook.files import write
 from course_utils.notebook.launching import launch
 
 _cell_id = ""  # of the cell that runs
+_dressing = ""  # the cell whose output has the page's style: without it, figures are white on dark
 
 
 def register(shell: Any) -> None:
@@ -21,7 +23,11 @@ def register(shell: Any) -> None:
     shell.register_magic_function(ours, "cell", "ours")
     shell.register_magic_function(solution, "line", "solution")
     shell.events.register("pre_run_cell", remember_cell)
+    shell.events.register(
+        "pre_run_cell", lambda info: predictions.keep_place(shell, info.raw_cell or "")
+    )
     shell.events.register("post_run_cell", show_failure)
+    shell.events.register("post_run_cell", dress_page)
     LaunchError.shown_below = staticmethod(page.watched)
     formatter = shell.display_formatter.mimebundle_formatter
     formatter.for_type(Verdict, verdict_bundle)
@@ -30,6 +36,17 @@ def register(shell: Any) -> None:
 def verdict_bundle(verdict: Verdict, **_: Any) -> dict[str, str]:
     """A verdict as a card on an open page; elsewhere Python shows it as usual."""
     return page.bundle(cards.failure(verdict), verdict.text) if page.watched() else {}
+
+
+def dress_page(result: Any) -> None:
+    """After the first cell that an open page runs, give the page the course's style.
+
+    Again when that cell runs again: its new outputs have replaced the one with the style.
+    """
+    global _dressing
+    if page.watched() and (not _dressing or result.info.cell_id == _dressing):
+        _dressing = result.info.cell_id or "on Colab, cells have no id"
+        page.place()
 
 
 def remember_cell(info: Any) -> None:
@@ -52,7 +69,7 @@ def show_failure(result: Any) -> None:
 
 def worker(line: str, cell: str) -> None:
     """`%%worker [--append] FILE [--ours NN.M]`: write the cell to `workers/FILE`."""
-    parser = Parser("%%worker")
+    parser = MagicParser("%%worker")
     parser.add_argument("--append", action="store_true")
     parser.add_argument("--ours", metavar="NN.M", default="")
     parser.add_argument("file")
@@ -88,7 +105,7 @@ def torchrun(line: str, cell: str | None = None) -> None:
 
 def ours(line: str, cell: str) -> None:
     """`%%ours 01.1`: run our answer, unless the student's has passed its check in this kernel."""
-    from course_utils.exercises.checking import has_passed
+    from course_utils.checking.check import has_passed
 
     number = line.strip()
     if has_passed(number):
@@ -102,7 +119,7 @@ def solution(line: str) -> None:
     """`%solution 04.2`: show the course's own solution of an exercise, folded."""
     from IPython.display import display
 
-    from course_utils.exercises.checking import find
+    from course_utils.checking.registry import find
 
     display(find(line.strip()).solution_card(), raw=True)
 

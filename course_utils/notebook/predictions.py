@@ -1,10 +1,22 @@
 """Keeps a reader's guess until the measurement: `predict("12 MB")`."""
 
+import re
 from typing import Any
 
 from course_utils.display import cards, page
 
 _right: dict["Guess", bool] = {}  # the guesses that were compared; whether each was right
+_place: Any = None  # above the output of the running cell, for the card of a guess
+
+
+def keep_place(shell: Any, source: str) -> None:
+    """If a cell will compare a guess on an open page, keep the card's place above its output."""
+    global _place
+    _place = None
+    names = re.findall(r"(\w+)\.compare\(", source)
+    guesses = [made for name in names if isinstance(made := shell.user_ns.get(name), Guess)]
+    if any(guess.is_made() for guess in guesses) and page.watched():
+        _place = page.place()
 
 
 class Guess:
@@ -13,9 +25,14 @@ class Guess:
     def __init__(self, guess: Any = ""):
         self._guess = str(guess).strip()
 
+    def is_made(self) -> bool:
+        """Whether the reader guessed at all."""
+        return bool(self._guess)
+
     def compare(self, measured: Any) -> None:
         """Show the guess beside the measurement; nothing if there is no guess or no open page."""
-        if not self._guess or not page.watched():
+        global _place
+        if not self.is_made() or not page.watched():
             return
         right = _letters(self._guess) == _letters(str(measured))
         _right[self] = right
@@ -23,7 +40,11 @@ class Guess:
         mark, colour = ("✓", cards.GOOD) if right else ("≠", cards.ASIDE)
         title = f"You guessed {self._guess}. Measured: {measured}."
         drawn = cards.card(mark, colour, title, f"<small>{score}</small>")
-        page.show(drawn, title)
+        if _place:
+            _place.update(page.bundle(drawn, title), raw=True)
+            _place = None  # the cell's next guess has a card of its own, below
+        else:
+            page.show(drawn, title)
 
 
 def _letters(answer: str) -> str:

@@ -1,4 +1,4 @@
-"""What a notebook has proven: claims with the worst value measured and its bound."""
+"""What a notebook claims, with the worst value measured and the bound of each claim."""
 
 import html
 from dataclasses import dataclass
@@ -41,7 +41,8 @@ def record(claim: str, on: str, worst: float, bound: float) -> None:
     """
     proof = Proof(claim, on, worst, bound)
     _rows[claim] = proof
-    assert proof.holds, f"not proven: {claim} (on {on}): {worst:g} is more than {bound:g}"
+    measured = f"measured {worst:g}, bound {bound:g}"
+    assert proof.holds, f"the claim fails: {claim} (on {on}): {measured}"
 
 
 def add(run: Run) -> None:
@@ -66,7 +67,7 @@ def reported(run: Run) -> list[Proof]:
 
 
 def table() -> None:
-    """Show what this notebook has proven so far: a card on an open page, elsewhere text."""
+    """Show the claims measured so far in this notebook: a card on an open page, elsewhere text."""
     rows = list(_rows.values())
     page.show(card(rows), text(rows))
 

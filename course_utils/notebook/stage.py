@@ -1,4 +1,4 @@
-"""Runs a demo for an audience: first live, then to measure it, then the notebook's proofs."""
+"""Runs a demo for an audience: first live, then to measure it and the notebook's claims."""
 
 import time
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from course_utils.display.text import duration
 from course_utils.errors import InputError, LaunchError, Stopped
 from course_utils.formats import number, rate, size
 from course_utils.launcher.options import Options
-from course_utils.launcher.request import environ
+from course_utils.launcher.request import ranks_environ
 from course_utils.launcher.running import launch_path
 from course_utils.notebook import notes, proofs
 from course_utils.notebook.demos import Demo, Step, check_options, title
@@ -20,6 +20,7 @@ from course_utils.notebook.launching import launch
 from course_utils.runs import Run
 
 TOOK = ".demos.json"  # seconds that each demo took last time, by name
+FIRST_TIME = "Allow a minute or two"
 METERED = paths.ROOT / "course_utils" / "notebook" / "metered.py"
 
 
@@ -31,7 +32,7 @@ def perform(
     nnodes: int,
     **options: Any,
 ) -> bool:
-    """Run a demo live, then its proofs; return whether all went well.
+    """Run a demo live, then measure its claims; return whether all went well.
 
     Args:
         arguments: options of its script; if empty, those of its notebook.
@@ -59,7 +60,7 @@ def perform(
             print("Running it again on one rank, and then under the meter ...", flush=True)
             print(speed_up(main, run, **options), flush=True)
             print(bytes_moved(main, **options), flush=True)
-        held = prove(demo)
+        held = measure_claims(demo)
         if not (arguments or compare):
             with notes.changing(TOOK) as took:
                 took[demo.name] = time.monotonic() - began
@@ -76,11 +77,11 @@ def perform(
 
 
 def introduction(demo: Demo) -> str:
-    """What the audience is about to see, and how long it took here last time."""
+    """What the audience is about to see, and how long that may take."""
     said = f"Demo {demo.name}: {demo.about.rstrip('.')}."
-    said += " Then come the proofs of its notebook." * bool(demo.proofs)
+    said += " Then the claims of its notebook are measured." * bool(demo.proofs)
     took = notes.read(TOOK).get(demo.name)
-    return f"{said} Last time it took {duration(took)}." if took else said
+    return f"{said} {f'Last time it took {duration(took)}' if took else FIRST_TIME}."
 
 
 def next_step(demo: Demo) -> str:
@@ -119,7 +120,7 @@ def speed_up(main: Step, run: Run, **options: Any) -> str:
     To be fair, the single rank gets as many threads as a rank of `run` had, and the same device.
     """
     ranks = len(run.ranks)
-    env = {"OMP_NUM_THREADS": environ(Options(nproc=ranks))["OMP_NUM_THREADS"]}
+    env = {"OMP_NUM_THREADS": ranks_environ(Options(nproc=ranks))["OMP_NUM_THREADS"]}
     if "cpu" in run.place:
         env["COURSE_DEVICE"] = "cpu"
     alone = launch(main.file, *main.arguments, nproc=1, env=env, check=False, show=False, **options)
@@ -149,16 +150,16 @@ def bytes_moved(main: Step, **options: Any) -> str:
     )
 
 
-def prove(demo: Demo) -> bool:
-    """Run the proofs of a demo and print them as a table; return whether every claim holds.
+def measure_claims(demo: Demo) -> bool:
+    """Run what measures a demo's claims, and print them as a table; return whether all hold.
 
     Raises:
-        LaunchError: a proof failed.
+        LaunchError: a script that measures failed.
     """
     if not demo.proofs:
         return True
     console = open_console()
-    console.print(f"\nProving what notebook {demo.notebook} claims ...")
+    console.print(f"\nMeasuring the claims of notebook {demo.notebook[:2]} ...")
     rows, broken = [], []
     with console.status("") as status:
         for number, proof in enumerate(demo.proofs, 1):
@@ -166,10 +167,11 @@ def prove(demo: Demo) -> bool:
             run = launch(proof.file, *proof.arguments, nproc=proof.nproc, show=False)
             found = proofs.reported(run)
             rows += found
-            broken += [row.claim for row in found if not row.holds] if found else [proof.file]
+            broken += [f"fails: {row.claim}" for row in found if not row.holds]
+            broken += [] if found else [f"not measured: {proof.file} reported no claim"]
     show_claims(console, rows)
-    for claim in broken:
-        console.print(f"NOT PROVEN: {claim}", style=f"bold {RED}")
+    for sentence in broken:
+        console.print(wrapped(sentence, 2), style=f"bold {RED}")
     if not broken:
         held = "the claim holds" if len(rows) == 1 else f"all {len(rows)} claims hold"
         console.print(held, style=GREEN)
