@@ -69,7 +69,9 @@ def main() -> int:
 
 def sphinx(builder: str, language: str, output: Path, *options: str) -> int:
     """Run Sphinx over the pages; a warning, such as a link that leads nowhere, is an error."""
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "auto"]
+    # All pages are read anew (-E): pictures lie beside the output, and those of an earlier build
+    # may be gone with its folder.
+    command = [sys.executable, "-m", "sphinx", "-E", "-q", "-W", "--keep-going", "-j", "auto"]
     command += [*options, "-b", builder, "-c", str(HERE), "-D", f"language={language}"]
     command += ["-d", str(ROOT / "build" / f"site-{builder}-{language}"), str(SOURCE), str(output)]
     return subprocess.call(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)})

@@ -9,10 +9,12 @@ from typing import Any
 
 from course_utils import paths
 from course_utils.notebook import cells
+from course_utils.notebook.first_cell import REPOSITORY
 from website import pictures
 
 HERE = Path(__file__).resolve().parent
-DOCUMENTS = ("symbols", "instructors", "claims")
+BRANCH = "main"  # of the repository, whose notebooks Colab and Kaggle open
+DOCUMENTS = ("symbols", "instructors", "beyond-one-box", "gpu", "claims")
 LINE = re.compile(r"^\| (?P<words>.+?) \| (?P<chinese>.+?) \| (?P<meaning>.+?) \|$", re.MULTILINE)
 
 
@@ -20,7 +22,7 @@ def write(folder: Path) -> None:
     """Write all pages into a folder. What did not change keeps its time: Sphinx passes over it."""
     made = {"index.md": home(), "glossary.md": glossary()}
     for path in notebooks():
-        made[f"notebooks/{path.name}"] = json.dumps(prepared(cells.read(path)), ensure_ascii=False)
+        made[f"notebooks/{path.name}"] = json.dumps(prepared(path), ensure_ascii=False)
     for name in DOCUMENTS:
         made[f"docs/{name}.md"] = (paths.ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
     if folder.exists():
@@ -44,26 +46,44 @@ def notebooks() -> list[Path]:
     return sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 
 
-def prepared(book: dict[str, Any]) -> dict[str, Any]:
-    """A notebook with what the site needs to know about its cells.
+def prepared(path: Path) -> dict[str, Any]:
+    """A notebook with what the site needs to know about its cells, and links that run it.
 
     Folded cells are folded, worker cells are coloured as Python, and pictures have a description.
     """
+    book = cells.read(path)
+    first = book["cells"][0]
+    heading, _, rest = "".join(first["source"]).partition("\n")
+    first["source"] = f"{heading}\n{launch_links(path.name, REPOSITORY)}{rest}"
     book["metadata"]["language_info"] = {"name": "python", "pygments_lexer": "course"}
-    heading = ""
     for cell in book["cells"]:
         source, metadata = "".join(cell["source"]), cell["metadata"]
         if cell["cell_type"] == "markdown":
-            heading = next(iter(re.findall(r"^#+ (.+)$", source, re.MULTILINE)[::-1]), heading)
             continue
         ours = metadata.setdefault("mystnb", {})
-        ours["image"] = {"alt": pictures.description(source, heading)}
+        ours["image"] = pictures.options(cell)
         if metadata.get("jupyter", {}).get("source_hidden"):
             metadata["tags"] = [*metadata.get("tags", ()), "hide-input"]
             named = re.match(r"%%\w+ .*?([\w.]+\.py)", source)
             ours["code_prompt_show"] = f"Show {named[1] if named else 'the code'}"
             ours["code_prompt_hide"] = f"Hide {named[1] if named else 'the code'}"
     return book
+
+
+def launch_links(name: str, repository: str) -> str:
+    """A paragraph that opens a notebook on Colab and Kaggle; '' if GitHub does not have it.
+
+    Args:
+        name: the notebook's file.
+        repository: the address of the course's git repository.
+    """
+    at_github = re.fullmatch(r"https://github\.com/([^/]+/[^/]+?)(\.git)?/?", repository)
+    if not at_github:
+        return ""
+    path = f"{at_github[1]}/blob/{BRANCH}/notebooks/{name}"
+    colab = f"https://colab.research.google.com/github/{path}"
+    kaggle = f"https://www.kaggle.com/kernels/welcome?src=https://github.com/{path}"
+    return f"\nRun it on [Colab]({colab}) or on [Kaggle]({kaggle}).\n\n"
 
 
 def texts(path: Path) -> Iterator[str]:

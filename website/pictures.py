@@ -1,8 +1,6 @@
 """The pictures that notebooks have saved, and what they show, in words."""
 
-import ast
 import base64
-import re
 from typing import Any
 
 from course_utils import paths
@@ -14,47 +12,22 @@ ON_THE_HOME_PAGE = {
     "timeline": ("03", "count-proof"),
     "curve": ("07", "compare-masks-figure"),
 }
-TITLED = {"title", "set_title", "suptitle", "axes", "panels"}  # calls that are given a title
 
 
-def description(source: str, heading: str) -> str:
-    """What a cell's picture shows: the titles that its code gives it, under a heading.
+def options(cell: dict[str, Any]) -> dict[str, str]:
+    """How a page shows the pictures of a cell: their description, and the width they were drawn in.
 
-    Args:
-        source: of the cell.
-        heading: of the section that the cell stands in.
+    Both are saved with the picture (`course_utils.show.inline`); the page has two pixels for one.
     """
-    titles = [text.strip() for text in _titles(source) if " " in text.strip()]
-    where = re.sub(r"[*`$\\]", "", heading)
-    return "; ".join([f"Figure in {where!r}", *dict.fromkeys(titles)]).replace("\n", " ")
-
-
-def _titles(source: str) -> list[str]:
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:  # a magic
-        return []
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.keyword, ast.Assign)) and _name(node).startswith("title"):
-            found += _words(node.value)
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in TITLED:
-            found += [text for argument in node.args for text in _words(argument)][:1]
-    return found
-
-
-def _name(node: ast.keyword | ast.Assign) -> str:
-    return node.arg or "" if isinstance(node, ast.keyword) else getattr(node.targets[0], "id", "")
-
-
-def _words(node: ast.AST) -> list[str]:
-    """The strings that an expression writes out; a value put into one appears as an ellipsis."""
-    if isinstance(node, ast.JoinedStr):
-        parts = [part.value if isinstance(part, ast.Constant) else "…" for part in node.values]
-        return ["".join(parts)]
-    if isinstance(node, ast.Constant):
-        return [node.value] if isinstance(node.value, str) else []
-    return [text for child in ast.iter_child_nodes(node) for text in _words(child)]
+    said = [
+        output["metadata"]["image/png"]
+        for output in cell["outputs"]
+        if "image/png" in output.get("data", ())
+    ]
+    if not said:
+        return {}
+    widest = max(picture["width"] for picture in said)
+    return {"alt": " ".join(picture["alt"] for picture in said), "width": f"{widest}px"}
 
 
 def saved(notebook: str, cell: str) -> bytes:
