@@ -7,7 +7,7 @@ CALLED_FROM=$PWD
 ROOT=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")") # also when called through a symlink
 VENV=.venv
 OWN_PYTHON=$ROOT/$VENV/bin/python
-STAMP=$VENV/course-stamp # the checkout and the requirements for which .venv is complete
+STAMP=$VENV/course-stamp # the checkout, requirements and COURSE_TORCH for which .venv is complete
 JUPYTER=course_utils/notebook/jupyter # what JupyterLab is told about the course
 UNPACKED=$VENV/tmp       # pip unpacks beside .venv, whose disk was checked: /tmp may be small
 
@@ -81,11 +81,15 @@ course_python() { # course_python [WORD...]: for a call that needs torch; makes 
 
 # --- The environment of our own, .venv ----------------------------------------------------------
 
-stamp() { echo "$ROOT" && cat requirements.txt pyproject.toml | cksum; }
+stamp() { echo "$ROOT" && cat requirements.txt pyproject.toml | cksum && torch_asked_for; }
+
+torch_asked_for() { echo "${COURSE_TORCH:-$(torch_stamped)}"; } # cpu, cuda, or nothing
+
+torch_stamped() { [ ! -e "$STAMP" ] || awk 'NR == 3' "$STAMP"; }
 
 is_complete() { [ -x "$OWN_PYTHON" ] && [ "$(cat "$STAMP" 2>/dev/null)" = "$(stamp)" ]; }
 
-set_up() { # set_up [WORD...]: a mistake in the call is reported before 6 GB are installed
+set_up() { # set_up [WORD...]: a mistake in the call is reported before anything is installed
     [ $# -eq 0 ] || { any_python && "$PYTHON" -m course_utils --check "$@"; } || exit
     [ -w . ] || die 2 "cannot write in $ROOT, so no environment can be made there: copy the" \
         "course to a folder of yours, or name a Python that has torch in COURSE_PYTHON."
@@ -107,21 +111,31 @@ except OSError:  # a network disk without locks
 }
 
 install() { # if anything interrupts it, the next call continues
+    local asked cpu=''
+    asked=$(torch_asked_for)
     CHILD=''
     trap 'rm -rf "$UNPACKED"' EXIT
     trap 'interrupted 129' HUP
     trap 'interrupted 130' INT
     trap 'interrupted 143' TERM
-    if ! was_moved && own_python && has pip; then
+    if ! was_moved && [ "$asked" = "$(torch_stamped)" ] && own_python && has pip; then
         say "Updating $VENV to requirements.txt..."
-        rm -f "$STAMP"
+        printf '%s\n' "$ROOT" incomplete "$asked" >"$STAMP"
+        ! has_cpu_torch || cpu=yes
     else
-        make_venv
+        ! wants_cpu_torch "$asked" || cpu=yes
+        make_venv "$cpu"
     fi
     mkdir -p "$UNPACKED"
-    pip_install -r requirements.txt
+    if [ "$cpu" ] && install_cpu_torch; then
+        # What is left of the list: torch is there, and its build for CPUs needs none of these.
+        awk '!/^(nvidia|cuda)-|^triton==/' requirements.txt >"$UNPACKED/requirements.txt"
+        pip_install -r "$UNPACKED/requirements.txt"
+    else
+        pip_install -r requirements.txt
+    fi
     pip_install --no-deps --no-build-isolation -e . # setuptools is there: needs no network
-    stamp >"$STAMP" || exit
+    COURSE_TORCH=$asked stamp >"$STAMP" || exit
     rm -rf "$UNPACKED"
     trap - EXIT HUP INT TERM
     say "$VENV is ready."
@@ -129,20 +143,53 @@ install() { # if anything interrupts it, the next call continues
 
 was_moved() { [ -e "$STAMP" ] && [ "$(head -n 1 "$STAMP")" != "$ROOT" ]; }
 
-make_venv() {
-    local size=6 free
-    [ "$(uname)" != Darwin ] || size=2 # torch for macOS has no CUDA libraries
-    [ ! -e "$VENV" ] || say "Removing $VENV: it is incomplete, or was made in another folder."
+make_venv() { # make_venv [yes]: yes for torch's build for CPUs
+    [ ! -e "$VENV" ] || say "Removing $VENV: it is incomplete, or was made in another folder," \
+        "or for another COURSE_TORCH."
     trap 'rm -rf "$VENV"' EXIT # nothing half-made stays
     rm -rf "$VENV"
     python_on_path # only now: before, it could have found the one in .venv
-    free=$(df -Pk . | awk 'END { print int($4 / 1048576) }')
-    [ "$free" -ge $((size * 3 / 2)) ] || # room for the wheels and for what is unpacked from them
-        die 1 "the setup needs $((size * 3 / 2)) GB, but the disk of $ROOT has only $free GB free."
-    say "Making $VENV with $PYTHON: about $size GB and a few minutes, once..."
+    need_room "$(size "$1")"
+    say "Making $VENV with $PYTHON: about $(size "$1") GB and a few minutes, once..."
     run "$PYTHON" -m venv "$VENV" ||
         die 1 "$PYTHON cannot make $VENV: on Debian and Ubuntu, install the package python3-venv."
     PYTHON=$OWN_PYTHON
+}
+
+size() { # size [yes]: GB of the whole environment; torch for macOS has no CUDA libraries either
+    if [ "$1" ] || [ "$(uname)" = Darwin ]; then echo 2; else echo 6; fi
+}
+
+need_room() { # need_room GB: for what is installed, and for the wheels from which it is unpacked
+    local free
+    free=$(df -Pk . | awk 'END { print int($4 / 1048576) }')
+    [ "$free" -ge $(($1 * 3 / 2)) ] ||
+        die 1 "the setup needs $(($1 * 3 / 2)) GB, but the disk of $ROOT has only $free GB free."
+}
+
+# --- Torch's build for CPUs: a quarter of the size, where nothing uses CUDA ---------------------
+
+wants_cpu_torch() { # wants_cpu_torch [ASKED]: unasked, where there is uv, and no NVIDIA driver
+    [ "$(uname)" != Darwin ] || return # there, the usual build is one for CPUs
+    [ "$1" = cpu ] || { [ -z "$1" ] && has_program uv && ! has_nvidia_driver; }
+}
+
+has_program() { command -v "$1" >/dev/null; }
+
+has_nvidia_driver() { has_program nvidia-smi || [ -e /proc/driver/nvidia ]; }
+
+has_cpu_torch() { compgen -G "$VENV/lib/python*/site-packages/torch-*+cpu.dist-info" >/dev/null; }
+
+install_cpu_torch() { # uv knows where it is; false, and a sentence, if it cannot be had
+    # One call for both: a CPU torch beside a CUDA torchvision fails. They need nothing yet, since
+    # pip installs the rest: unlike uv, it heeds pip's settings, such as a mirror.
+    # shellcheck disable=SC2046 # two words
+    UV_HTTP_TIMEOUT=10 UV_HTTP_RETRIES=0 run uv pip install -q --python "$PYTHON" --no-deps \
+        --torch-backend cpu $(awk '/^torch(vision)?==/' requirements.txt) 2>/dev/null && return
+    say "Torch's build for CPUs cannot be had here ($(has_program uv && echo "uv does not reach it" ||
+        echo "uv is not installed")): installing the usual one, about 6 GB in all."
+    need_room 6
+    return 1
 }
 
 pip_install() {
@@ -169,16 +216,27 @@ interrupted() { # interrupted STATUS
 
 cd "$ROOT" || exit
 [ $# -gt 0 ] || set -- demo transformer
+case ${COURSE_TORCH:-} in
+    '' | cpu | cuda) ;;
+    *) die 2 "COURSE_TORCH=$COURSE_TORCH is neither cpu nor cuda: set it to one, or unset it." ;;
+esac
 case $* in help | 'help '* | 'demo --help' | 'demo -h') set -- --help ;; esac
 case $1 in
     lab)
         [ "$(id -u)" != 0 ] || [[ $* == *allow*root* ]] ||
             die 2 "JupyterLab refuses to run as root: if you must, use ./run.sh lab --allow-root."
         course_python && need jupyterlab
+        case $* in
+            *--notebook-dir* | *root_dir*) ;; # another folder, such as the course's own notebooks
+            *)
+                MY=$("$PYTHON" -m course_utils lab) || exit # makes the student's copies
+                set -- "$@" --notebook-dir="$MY"
+                ;;
+        esac
         # Kernels with the magics, also after a restart; and the first notebook open, not a launcher.
         export JUPYTER_PATH="$ROOT/$JUPYTER${JUPYTER_PATH:+:$JUPYTER_PATH}"
         export JUPYTER_CONFIG_PATH="$ROOT/$JUPYTER${JUPYTER_CONFIG_PATH:+:$JUPYTER_CONFIG_PATH}"
-        exec "$PYTHON" -m jupyterlab --ServerApp.ip=127.0.0.1 --notebook-dir=notebooks "${@:2}"
+        exec "$PYTHON" -m jupyterlab --ServerApp.ip=127.0.0.1 "${@:2}"
         ;;
     test)
         course_python && need pytest && need xdist pytest-xdist
@@ -188,6 +246,10 @@ case $1 in
         ;;
     execute)
         course_python && need nbclient && need ipykernel
+        cd "$CALLED_FROM" && exec "$PYTHON" -P -m course_utils "$@" # its paths start there
+        ;;
+    grade)
+        course_python "$@" && need psutil
         cd "$CALLED_FROM" && exec "$PYTHON" -P -m course_utils "$@" # its paths start there
         ;;
     site)
