@@ -18,6 +18,7 @@ PACKAGES = {  # of Debian and Ubuntu, with the programs whose absence asks for t
 REQUIREMENTS = {  # a module whose absence asks for them
     "deepspeed": "requirements-deepspeed.txt",
     "sphinx_book_theme": "requirements-site.txt",
+    "spmd_types": "requirements-types.txt",
 }
 
 

@@ -44,6 +44,35 @@ NOT_SHOWN = """() => [
     ...[...document.querySelectorAll(".jp-Notebook img")].filter(each => !each.naturalWidth)
 ].map(each => each.outerHTML.slice(0, 300))
 """
+# Text whose contrast with the colour behind it is under 4.5 to 1 (3 to 1 if it is large): WCAG AA.
+FAINT = """() => {
+    const channel = v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+    const read = text => text.match(/[\\d.]+/g).map(Number);
+    const light = ([r, g, b]) => .2126 * channel(r) + .7152 * channel(g) + .0722 * channel(b);
+    const behind = node => {
+        for (; node; node = node.parentElement) {
+            const colour = read(getComputedStyle(node).backgroundColor);
+            if (colour.length === 3 || colour[3] === 1) return colour;
+        }
+        return [255, 255, 255];
+    };
+    const found = new Set();
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+        const node = walk.currentNode.parentElement;
+        if (!walk.currentNode.data.trim() || !node.checkVisibility({ visibilityProperty: true }))
+            continue;
+        const style = getComputedStyle(node), size = parseFloat(style.fontSize);
+        const ink = node.closest("svg") ? style.fill : style.color;
+        const [one, other] = [light(read(ink)), light(behind(node))];
+        const ratio = (Math.max(one, other) + .05) / (Math.min(one, other) + .05);
+        const large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+        if (ratio < (large ? 3 : 4.5))
+            found.add(`${node.className || node.tagName} ${ratio.toFixed(1)} ${
+                ink} on ${behind(node)}: ${walk.currentNode.data.trim().slice(0, 30)}`);
+    }
+    return [...found];
+}"""
 ALL_CELLS_ARE_DRAWN = f"() => {PANEL}.content.widgets.every(each => each.node.isConnected)"
 
 

@@ -40,7 +40,7 @@ def run_from_top_to_bottom(page):
     page.wait_until_ended(LONGEST)
 
     cells = page.cells()
-    assert [cell["errors"] for cell in cells if cell["errors"]] == []
+    assert [(cell["source"], cell["errors"]) for cell in cells if cell["errors"]] == []
     assert [cell["number"] for cell in cells] == list(range(1, len(cells) + 1))
 
 

@@ -102,6 +102,16 @@ def test_the_first_launch_is_announced_while_torch_is_imported(open_cells):
     assert page.tab.locator(".course-run").count() == 0
 
 
+def test_the_page_keeps_its_style_when_its_first_cell_runs_again(open_cells):
+    page = open_cells("dressed", IMPORT, ANSWER)
+    styles = page.tab.locator(".jp-OutputArea-output style")
+    page.run_cells(0, 1)
+    page.wait_until(lambda: styles.count() == 1)
+    page.run_cells(0, 1, 0)
+    page.wait_until(lambda: styles.count() == 1)
+    assert "course-" in styles.inner_text()
+
+
 def test_a_restart_leaves_no_run_that_seems_to_live_and_the_magics_are_there(open_cells, tmp_path):
     page = open_cells("restart", TRAINING.format(seen=tmp_path / "never"), HELLO)
     page.start_cell(0)

@@ -12,6 +12,7 @@ import pytest
 
 from course_utils import paths
 from course_utils.formats import number
+from course_utils.notebook import cells
 from tests.claims import scripts
 
 TABLE = paths.ROOT / "docs" / "claims.md"
@@ -21,18 +22,34 @@ FAULTS = (
     *("not_a_number", "one_percent", "not_divided", "dropped", "counted_twice"),
     *("not_broadcast", "received_wrong"),
     *("wrong_gradients", "joined_wrong", "sample_twice", "own_step", "not_trained"),
-    *("sent_twice", "never_freed"),
+    *("sent_twice", "never_freed", "never_forgets", "not_restored", "not_sharded", "renumbered"),
+    *("held_back", "slow_messages", "oversleeps", "fast_clock"),
 )
-NONE = "—"  # no fault from outside touches it
+NONE = "—"  # no fault was found: the claim cannot stay
+ROOM = 10  # a bound is at least so many times what is measured,
+EFFECT = 100  # and what a fault gives is at least so many times the bound
+# Bounds that are nearer, and why.
+NEAR = {
+    "held-out digits not recognised": "a share of 360 digits, not a rounding error",
+    "error of a sum, over its bound": "the bound is a theorem's, and the values approach it",
+    "bytes on the wire, difference from the formula": "the packets' headers, about 1 %",
+    "bytes held by fully_shard against 16/N, N = 3": "the bound is computed: what it pads",
+    "bytes the collectives must move: 2, 2, 2, 3, 3 units, N = 3": "computed: what is padded",
+    "each rank holds P/t parameters": "norms and biases are on every rank: 0.24 %",
+    "an injected delay, found by lateness: relative error": "shown as its bound: a time",
+    "time of early ranks in all_reduce that is not waiting": "shown as its bound: a time",
+    "error of aligned clocks, in halves of the shortest round trip": "shown as its bound",
+    "memory per rank, relative to the planner": "a model of the memory, to 10 %",
+}
 HEAD = """# What the course claims
 
 Each claim that a script reports to its notebook, with the largest value that it allows (its
 bound), what it measured, and a fault that makes it fail. The faults are put in from outside
-(`tests/claims/faulty.py`); scripts stay as you see them. `tests/claims` runs each script with its
-fault, and `./run.sh test tests/claims --write-claims=` writes this table. Where it says "—", the
-claim is about a mechanism that no fault of ours reaches, and the script has a planted mistake of
-its own, or the notebook says what would break it. Claims that a notebook's own cells record are in
-the notebooks' tables.
+(`tests/claims/messages.py` and `computing.py`); scripts stay as you see them. `tests/claims` runs
+each script with its fault, and `./run.sh test tests/claims --write-claims=` writes this table. A
+bound is at least ten times what is measured, and at most a hundredth of what the fault gives;
+`test_claims.py` names the exceptions, and why each is one. Claims that a notebook's own cells
+record are in the notebooks' tables.
 
 | notebook | script | claim | bound | measured | fails with |
 | --- | --- | --- | --- | --- | --- |
@@ -43,8 +60,8 @@ STARTS = scripts.starts()
 def rows() -> list[list[str]]:
     """The table: notebook, script, claim, bound, measured and fault of each claim."""
     lines = TABLE.read_text().splitlines() if TABLE.exists() else []
-    cells = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
-    return [row for row in cells if len(row) == 6 and row[0] not in ("notebook", "---")]
+    fields = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
+    return [row for row in fields if len(row) == 6 and row[0] not in ("notebook", "---")]
 
 
 def fails(found: tuple[float, float]) -> bool:
@@ -55,7 +72,7 @@ def fails(found: tuple[float, float]) -> bool:
 
 def pairs() -> list[tuple[scripts.Start, str]]:
     """Each script with each fault that the table names for it."""
-    named = {(row[1], row[5]) for row in rows() if row[5] != NONE}
+    named = {(row[1], row[5]) for row in rows()}
     return [
         (start, fault)
         for start in STARTS
@@ -70,6 +87,8 @@ def test_a_claim_fails_with_its_fault(start, fault):
     for _, script, claim, _, _, named in rows():
         if script == start.file and named == fault:
             assert claim not in found or fails(found[claim]), f"{claim} holds with {fault}"
+            worst, bound = found.get(claim, (math.inf, 0))
+            assert not worst < EFFECT * bound or claim in NEAR, f"{claim}: only {worst}"
     assert any(map(fails, found.values())) or not found
 
 
@@ -77,9 +96,22 @@ def test_the_table_has_every_script_that_reports_claims():
     assert {row[1] for row in rows()} == {start.file for start in STARTS}
 
 
-def test_nearly_every_claim_has_a_fault():
-    untouched = [row[2] for row in rows() if row[5] == NONE]
-    assert len(untouched) <= 0.15 * len(rows()), untouched
+def test_every_claim_bears_the_name_that_its_notebook_shows():
+    """Or a row could keep an old name, and the claim that is gone would count as failing."""
+    for notebook, _, claim, *_ in rows():
+        (path,) = paths.NOTEBOOKS.glob(f"{notebook}_*.ipynb")
+        outputs = [o for cell in cells.read(path)["cells"] for o in cell.get("outputs", ())]
+        shown = " ".join("".join(output.get("text", "")) for output in outputs)
+        assert " ".join(claim.split()) in " ".join(shown.split()), claim
+
+
+def test_every_claim_has_a_fault():
+    assert not [row[2] for row in rows() if row[5] not in {*ALONE, *FAULTS}]
+
+
+def test_every_bound_has_room_or_a_reason():
+    near = {row[2] for row in rows() if float(row[4]) and float(row[3]) < ROOM * float(row[4])}
+    assert near == NEAR.keys()
 
 
 def write_table(only: str) -> None:

@@ -1,6 +1,8 @@
 """What counts as life: work of the ranks and of all that they start, and nothing else."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 
@@ -9,7 +11,7 @@ import pytest
 from course_utils.launcher import processes
 from course_utils.worker.guards import start_of
 from tests.launch.fault import START
-from tests.waiting import wait_for
+from tests.waiting import lives, wait_for
 
 COMPUTES = "end = time.monotonic() + 3.5\nwhile time.monotonic() < end:\n    sum(range(1000))\n"
 SLEEPS = "time.sleep(100)\n"
@@ -50,15 +52,41 @@ def test_a_process_that_has_got_the_pid_of_a_rank_is_left_alone(tmp_path):
     written = tmp_path / "rank_0" / "pid"
     started = start_of(other.pid)
     try:
-        written.write_text(f"{other.pid} 0 {started - 60}")  # a rank that ended a minute ago
+        written.write_text(f"{other.pid} 0 {started - 60} 1")  # a rank that ended a minute ago
         assert not processes.rank_processes(tmp_path)
         processes.dump_stacks(tmp_path)  # its signal would end a process without a handler
         processes.kill_ranks(tmp_path)
         os.kill(other.pid, 0)
         assert other.poll() is None
-        written.write_text(f"{other.pid} 0 {started}")
+        written.write_text(f"{other.pid} 0 {started} {other.pid}")
         processes.kill_ranks(tmp_path)
         assert wait_for(lambda: other.poll() is not None, 5)
     finally:
         other.kill()
         other.wait()
+
+
+# A process that leads a group, starts another in it, and ends.
+LEAVES_ONE = """
+import os, subprocess, sys
+os.setpgid(0, 0)
+left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(100)"])
+print(os.getpid(), left.pid, flush=True)
+"""
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_of_groups_without_a_leader_only_those_of_a_rank_s_session_are_ended(tmp_path, ours):
+    leader = subprocess.Popen([sys.executable, "-c", LEAVES_ONE], stdout=subprocess.PIPE)
+    group, left = map(int, leader.stdout.readline().split())
+    leader.stdout.close()
+    leader.wait()
+    session = os.getsid(0) if ours else os.getsid(0) + 1
+    (tmp_path / "rank_0").mkdir()
+    (tmp_path / "rank_0" / "pid").write_text(f"{group} 0 1.0 {session}")
+    try:
+        processes.kill_ranks(tmp_path)
+        assert wait_for(lambda: not lives(left), 2) == ours
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(left, signal.SIGKILL)

@@ -3,9 +3,10 @@
 import pytest
 
 from course_utils.launcher import client
+from course_utils.launcher.hashing import order_of_a_set
 
 both_ways = pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
-PRINTS = "print('unasked')\n"
+PRINTS = "import atexit\nprint('unasked')\natexit.register(print, 'at exit')\n"
 THREADS = "import torch\nprint(torch.get_num_threads() > 0)\n"
 
 
@@ -32,7 +33,7 @@ def test_the_notebooks_environment_does_not_reach_the_launcher(
         new_agent.setenv("OMP_NUM_THREADS", threads)
         run = launch(worker("threads.py", THREADS), warm=warm, check=False)
         assert run.ok, run.verdict
-        assert "True" in run.ranks[1].stdout
+        assert run.ranks[1].stdout == "True\nat exit\n"  # once, as in a fresh process
     failing = "from course_utils.worker import init, rank\ninit()\nassert rank() != 1\n"
     run = launch(worker("fails.py", failing), warm=warm, check=False)
     assert run.verdict.kind == "raised"
@@ -55,3 +56,20 @@ def test_ranks_that_go_through_a_set_of_strings_have_a_hash_each(worker, launch)
     assert run.ranks[0].stdout != run.ranks[1].stdout
     assert "line 1 goes through a set" in run.note
     assert not launch(worker("numbers.py", "for n in {1, 2} | set(range(3)):\n    pass\n")).note
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (3, "def names():\n    return {name for name in 'ab'}\nfor name in names():\n    pass\n"),
+        (5, "def f():\n    names = set()\n    names.add('a')\n    return names\nlist(f())\n"),
+        (2, "self.names = {'a', 'b'}\nfor name in self.names:\n    pass\n"),
+        (2, "names: set[str] = {'a', 'b'}\nfor name in names:\n    pass\n"),
+        (1, "for name in ours.keys() & theirs.keys():\n    pass\n"),
+        (None, "for name in sorted({'a', 'b'}):\n    pass\n"),
+        (None, "def f():\n    return\nfor name in dict(a=f()).keys():\n    pass\n"),
+    ],
+)
+def test_a_set_is_found_wherever_it_was_made(tmp_path, line, text):
+    (tmp_path / "script.py").write_text(text)
+    assert order_of_a_set(tmp_path / "script.py") == line

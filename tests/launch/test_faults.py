@@ -1,14 +1,11 @@
 """The conformance suite: for each fault, warm and cold, the verdict says what it has to say."""
 
 import math
-import os
-import subprocess
-import sys
 import time
 
 import pytest
 
-from course_utils import LaunchError, paths
+from course_utils import LaunchError
 from course_utils.display import view
 from tests.launch.fault import START, Fault
 from tests.launch.faults import FAULTS
@@ -107,26 +104,3 @@ def test_an_interrupt_at_any_moment_ends_the_ranks(worker, launch, monkeypatch):
             launch(long, nproc=8)
     at = math.inf
     assert launch(fine).ok
-
-
-STOPPED_WHILE_RANKS_START = """
-import signal
-from torch.distributed.elastic.multiprocessing import api
-
-def start(context):
-    signal.raise_signal(signal.SIGTERM)
-    print("all have started")
-
-api.MultiprocessContext._start = api.SubprocessContext._start = start
-from course_utils.launcher import torchrun
-signal.signal(signal.SIGTERM, lambda number, frame: print("stopped"))
-api.MultiprocessContext._start(None)
-api.SubprocessContext._start(None)
-"""
-
-
-def test_a_stop_waits_until_all_ranks_have_started():
-    command = [sys.executable, "-P", "-c", STOPPED_WHILE_RANKS_START]
-    environ = os.environ | {"PYTHONPATH": str(paths.ROOT)}
-    said = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
-    assert said.splitlines() == 2 * ["all have started", "stopped"]

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -61,3 +62,31 @@ def test_two_launches_of_two_ranks_are_one_world_of_four(worker):
 def test_options_that_do_not_fit(worker, launch, options, said):
     with pytest.raises(InputError, match=said):
         launch(worker("meet.py", MEET), **options)
+
+
+@pytest.fixture(scope="module")
+def stop():
+    """Set, it ends torchrun's current run."""
+    from course_utils.launcher import rendezvous
+
+    stop = threading.Event()
+    rendezvous.register(stop)
+    return stop
+
+
+@pytest.mark.parametrize("machines", [1, 2])
+def test_torchrun_learns_of_a_stop_when_it_asks_for_waiting_machines(stop, machines):
+    from torch.distributed.elastic.multiprocessing import SignalException
+    from torch.distributed.elastic.rendezvous import RendezvousParameters, registry
+
+    from course_utils.launcher.rendezvous import BACKEND
+
+    endpoint = f"localhost:{free_port()}"
+    asked = RendezvousParameters(BACKEND, endpoint, "run", machines, machines, is_host=True)
+    handler = registry.get_rendezvous_handler(asked)
+    stop.clear()
+    assert handler.num_nodes_waiting() == 0
+    stop.set()
+    with pytest.raises(SignalException):
+        handler.num_nodes_waiting()
+    handler.shutdown()

@@ -1,6 +1,5 @@
 """Whatever is killed or interrupted, within 5 s no process of the run lives."""
 
-import base64
 import json
 import os
 import random
@@ -15,7 +14,8 @@ import pytest
 
 from course_utils import paths
 from course_utils.display import view
-from course_utils.launcher import agent, processes
+from course_utils.launcher import processes
+from course_utils.worker import bootstrap
 from course_utils.worker.guards import start_of
 from tests.waiting import wait_for
 
@@ -137,6 +137,17 @@ def test_sigkill_of_any_process(start, victim, warm):
     assert_all_gone(start.home)
 
 
+@pytest.mark.parametrize("waits", [0, 3])  # its agent still imports torch, or has nothing to do
+def test_sigkill_of_a_kernel_that_has_started_no_run(start, waits):
+    first = "import time\nfrom course_utils.launcher import client\nclient.kept_agent()\n"
+    kernel = start(warm=True, first=first + "time.sleep(1000)\n")
+    own = psutil.Process(kernel.pid)
+    assert wait_for(own.children)
+    time.sleep(waits)
+    kernel.kill()
+    assert_all_gone(start.home)
+
+
 def test_sigkill_of_a_kernel_whose_fork_lives_on(start):
     kernel = start(warm=True, first=FORKS)
     assert wait_for(lambda: ranks_are_up(start.home), 40)
@@ -174,9 +185,15 @@ def test_a_stray_is_killed_even_if_its_program_is_still_being_loaded(tmp_path, m
     environ = {"COURSE_RUN_DIR": str(tmp_path)}
     stray = subprocess.Popen(["sleep", "1000"], env=os.environ | environ)
     (tmp_path / "rank_0").mkdir()
-    (tmp_path / "rank_0" / "pid").write_text(f"1 0 {start_of(stray.pid)}")
+    (tmp_path / "rank_0" / "pid").write_text(f"1 0 {start_of(stray.pid)} 1")
     shown = {stray.pid: [environ, {}]}  # what Linux shows, last to first
-    monkeypatch.setattr(psutil.Process, "environ", lambda self: shown.get(self.pid, [{}]).pop())
+
+    def environ_of(process):
+        if process.pid == os.getpid():
+            time.sleep(1.5 * processes.LONGEST_LOAD)  # on a busy machine a look takes long
+        return shown.get(process.pid, [{}]).pop()
+
+    monkeypatch.setattr(psutil.Process, "environ", environ_of)
     processes.kill_strays(tmp_path)
     try:
         assert stray.wait(5) == -signal.SIGKILL
@@ -201,7 +218,7 @@ def test_a_rank_that_begins_when_its_run_is_over_ends_itself(tmp_path):
         **{"import_from": [], "cwd": str(tmp_path), "parent": os.getpid(), "environ": None},
     }
     rank = subprocess.run(
-        [sys.executable, agent.BOOTSTRAP, base64.b64encode(json.dumps(orders).encode())],
+        [sys.executable, bootstrap.__file__, json.dumps(orders)],
         env=os.environ | {"LOCAL_RANK": "0", "RANK": "0", "PYTHONPATH": str(paths.ROOT)},
         capture_output=True,
     )
@@ -215,6 +232,17 @@ def test_a_timeout_ends_stubborn_ranks_and_their_children(worker, launch):
     run = launch(worker("stubborn.py", STUBBORN.replace("MARK", mark)), timeout=2, check=False)
     assert run.verdict.kind == "hung"
     assert wait_for(lambda: not processes_of(mark), 5)
+
+
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+def test_a_failure_ends_ranks_that_ignore_sigterm_before_torchrun_would(worker, launch, warm):
+    fails = "if os.environ['RANK'] == '1':\n    raise ValueError\n"
+    script = STUBBORN.replace("MARK", "child").replace("print", fails + "print")
+    run = launch(worker("stubborn.py", script), warm=warm, check=False)
+    failed = run.ranks[1].last("end")["at"]
+    assert time.monotonic_ns() - failed < 25e9  # torchrun's own grace is 30 s
+    assert (run.verdict.kind, run.verdict.rank) == ("raised", 1)
+    assert [rank.exitcode for rank in run.ranks] == [None, 1]
 
 
 def test_a_second_interrupt_ends_the_ranks_and_reaches_no_later_run(worker, launch, monkeypatch):

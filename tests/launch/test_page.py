@@ -3,17 +3,13 @@
 import re
 import time
 
-import psutil
 import pytest
-from jupyter_client.manager import start_new_kernel
 
 from course_utils import paths
 from course_utils.diagnosis.calls import Place
-from course_utils.diagnosis.verdict import Verdict
+from course_utils.diagnosis.verdict import Line, Says, Verdict, excerpt, fact
 from course_utils.display import cards
-from tests.conftest import is_rank
-
-DEADLINE = 60  # seconds
+from tests.launch.page import DEADLINE, html, seen_all, text
 
 # Rank 1 waits for rank 0, which reports until the test has seen enough.
 WATCHED = f"""
@@ -34,78 +30,9 @@ dist.barrier()
 """
 
 
-class Page:
-    """A kernel, and what an open page or a program that executes notebooks does with it."""
-
-    def __init__(self):
-        self.manager, self.client = start_new_kernel(startup_timeout=DEADLINE)
-        self.run("from course_utils import check, launch")
-
-    def run(self, source, cell="a cell", until=None, then=None):
-        """Execute a cell; the messages it sent, and `then()` once `until(message)` holds."""
-        request = self.client.session.msg(
-            "execute_request",
-            {"code": source, "silent": False, "store_history": True, "allow_stdin": False},
-            metadata={"cellId": cell} if cell else {},
-        )
-        self.client.shell_channel.send(request)
-        sent, end = [], time.monotonic() + 2 * DEADLINE
-        while time.monotonic() < end:
-            message = self.client.get_iopub_msg(timeout=DEADLINE)
-            if message["parent_header"].get("msg_id") != request["msg_id"]:
-                continue
-            if message["content"].get("execution_state") == "idle":
-                return [
-                    reply for reply in sent if reply["msg_type"] not in ("status", "execute_input")
-                ]
-            sent.append(message)
-            if until and until(message):
-                until = then()
-        raise AssertionError(f"the cell did not end; it sent {sent}")
-
-    def ranks(self) -> list[psutil.Process]:
-        """The ranks that live; the kernel's agent leads a process group too."""
-        kernel = psutil.Process(self.manager.provisioner.pid)
-        found = kernel.children(recursive=True)
-        return [process for process in found if is_rank(process) and process.ppid() != kernel.pid]
-
-    def close(self):
-        self.client.stop_channels()
-        self.manager.shutdown_kernel(now=True)
-
-
-@pytest.fixture(scope="module")
-def page():
-    page = Page()
-    yield page
-    page.close()
-
-
 @pytest.fixture(autouse=True)
-def no_rank_is_left(page):
-    """After each test no rank that the kernel started lives."""
-    yield
-    _, alive = psutil.wait_procs(page.ranks(), timeout=10)
-    assert not alive, f"still alive: {alive}"
-
-
-def html(message) -> str:
-    return message["content"].get("data", {}).get("text/html", "")
-
-
-def text(messages) -> str:
-    return "".join(reply["content"]["text"] for reply in messages if reply["msg_type"] == "stream")
-
-
-def seen_all(*wanted):
-    """Whether messages up to now have had all of `wanted` in their HTML."""
-    missing = set(wanted)
-
-    def look(message) -> bool:
-        missing.difference_update([part for part in missing if part in html(message)])
-        return not missing
-
-    return look
+def no_rank_is_left(no_rank_of_the_page_is_left):
+    """As in all tests; the kernel's agent leads a group too, and is no rank."""
 
 
 def test_lanes_live_in_one_output_that_becomes_the_card_of_the_finished_run(page, worker, tmp_path):
@@ -183,7 +110,7 @@ def test_an_uncaught_failure_is_a_card_and_a_title(page, worker):
     card = html(card)
     assert 'class="course-card" data-kind="raised"' in card
     assert "rank 1 raised ValueError: &lt;as asked&gt;</header>" in card
-    assert "<b>  &gt;    3      raise ValueError(&#x27;&lt;as asked&gt;&#x27;)</b>" in card
+    assert "<b>&gt;    3      raise ValueError(&#x27;&lt;as asked&gt;&#x27;)</b>" in card
     assert card.count("os.environ") == 1  # the excerpt, and not the text's own copy of it too
     assert card.count("<details>") == 2
     assert "Traceback" in card
@@ -192,19 +119,20 @@ def test_an_uncaught_failure_is_a_card_and_a_title(page, worker):
     assert "failing.py, line 3" in error["content"]["evalue"]
 
 
-def test_a_verdict_is_a_card_on_a_page_alone(page, worker):
+@pytest.mark.parametrize("key", ["cellId", "colab"], ids=["JupyterLab", "Colab"])
+def test_a_verdict_is_a_card_on_a_page_alone(page, worker, key):
     script = worker("failing.py", FAILING)
     source = f'launch("{script}", timeout={DEADLINE}, check=False, show=False).verdict'
-    (watched,), (saved,) = page.run(source), page.run(source, cell=None)
+    (watched,), (saved,) = page.run(source, key=key), page.run(source, cell=None)
     assert 'class="course-card" data-kind="raised"' in html(watched)
     assert set(saved["content"]["data"]) == {"text/plain"}
 
 
-@pytest.mark.parametrize("after", [[], ["  Its last output: a log"]])
+@pytest.mark.parametrize("after", [[], [Line(Says.LOG, "Its last output: ", "a log")]])
 def test_a_card_has_the_lines_of_the_script_once_wherever_its_text_has_them(worker, after):
     place = Place(str(paths.workers() / worker("ends.py", "begin()\nleave()\n")), 2)
-    text = "\n".join(["rank 1 left", "  rank 0 waited", *place.excerpt(), *after])
-    card = cards.failure(Verdict("exited", text, 1, place.file, place.line))
+    lines = (fact("rank 0 waited"), *excerpt(place), *after)
+    card = cards.failure(Verdict("exited", "rank 1 left", lines, 1, place.file, place.line))
     assert card.count("leave()") == card.count("<b>") == card.count("rank 0 waited") == 1
     assert card.count("Its last output") == len(after)
 
@@ -215,25 +143,6 @@ def test_without_a_page_the_whole_verdict_is_the_error(page, worker):
     assert {message["msg_type"] for message in block} == {"stream"}
     assert error["content"]["traceback"] == [error["content"]["evalue"]]
     assert "failing.py, line 3" in error["content"]["evalue"]
-
-
-def test_progress_over_the_exercises_is_a_table(page):
-    source = 'check("04.4", lambda *_: None); check.progress()'
-    saved = page.run(source, cell=None)
-    assert {message["msg_type"] for message in saved} == {"stream"}
-    assert "04.4  predict time and bytes  ✗ not yet" in text(saved)
-    assert text(saved).splitlines()[-1] == "0 of 4 passed"
-    card, table = page.run(source)
-    assert 'class="course-card" data-kind="not yet"' in html(card)
-    assert "<td>04.4</td><td>predict time and bytes</td><td>✗ not yet</td>" in html(table)
-
-
-def test_what_is_to_do_is_a_card_whose_text_is_what_is_saved(page):
-    source = 'def answer(*_):\n    raise NotImplementedError\ncheck("04.4", answer)'
-    (watched,), saved = page.run(source), page.run(source, cell=None)
-    assert 'class="course-card" data-kind="to do"' in html(watched)
-    assert watched["content"]["data"]["text/plain"] + "\n" == text(saved)
-    assert text(saved) == "04.4 predict time and bytes: to do\n"
 
 
 HANGS = """
@@ -263,6 +172,7 @@ def test_a_run_that_is_stopped_by_hand_leaves_its_verdict_as_a_card(page, worker
     assert 'data-kind="stopped"' in html(card)
     assert re.search(f"{title}</header>", html(card))
     assert "waits in barrier #1 (workers/hangs.py, line 9)" in html(card)
+    assert html(card).count("you stopped the run after") == 1
     assert "its ranks have ended" in error["content"]["evalue"]
     assert "rank 0 │ up" in text(block)
     assert "'stopped'" in str(page.run("stopped.verdict.kind")[0]["content"]["data"])
@@ -274,7 +184,7 @@ def test_the_card_of_a_hang_says_each_fact_once(page, worker):
     (card,) = page.run(source)
     said = html(card).partition("</style>")[2]
     assert "rank 1 never reached barrier #1; ranks 0, 2 and 3 wait for it</header>" in said
-    assert said.count("waits in barrier #1 (workers/hangs.py, line 9)") == 1  # of three ranks
+    assert said.count("wait in barrier #1 (workers/hangs.py, line 9)") == 1  # of three ranks
     assert said.count("time.sleep(1000)") == 1
     assert "never got to where" not in said
     culprit = said.partition('class="course-row"')[2].partition("<details>")[0]
@@ -290,41 +200,26 @@ def test_the_rank_that_failed_first_and_the_others_are_told_apart(page, worker):
     assert "rank 2</span> ended as a consequence" in html(card)
 
 
+KILLED = """
+import os, signal
+import torch.distributed as dist
+from course_utils.worker import init
+init()
+dist.barrier()
+if dist.get_rank() == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+dist.barrier()
+"""
+
+
+def test_where_a_killed_rank_was_is_called_its_last_call_seen(page, worker):
+    source = f'launch("{worker("killed.py", KILLED)}", nproc=2, check=False, show=False).verdict'
+    (card,) = page.run(source)
+    assert "<small>last call seen: workers/killed.py, line 6</small>" in html(card)
+
+
 def test_a_dollar_in_a_card_is_no_formula(page, worker):
     script = worker("dollar.py", "raise ValueError('$RANK and $WORLD_SIZE')\n")
     source = f'launch("{script}", nproc=1, check=False, show=False).verdict'
     said = html(page.run(source)[0])
     assert said.index('class="tex2jax_ignore mathjax_ignore"') < said.index("$RANK")
-
-
-def test_progress_survives_the_kernel(page):
-    right = "from course_utils.exercises.checking import find\nexec(find('04.4').solution)\n"
-    page.run(right + 'check("04.4", seconds_and_bytes)')
-    forget = "from course_utils.exercises import checking; checking._states.clear()\n"
-    saved = page.run(forget + "check.progress('04')", cell=None)
-    assert "04.4  predict time and bytes  ✓ passed" in text(saved)
-
-
-def test_our_solution_is_offered_after_the_second_try(page):
-    source = 'check("04.4", lambda *_: None)'
-    page.run("from course_utils.exercises import checking; checking._tries.clear()")
-    (first,), (second,) = page.run(source), page.run(source)
-    assert "%solution 04.4" not in html(first)
-    assert "%solution 04.4" in html(second)
-    assert "%solution 04.4" in first["content"]["data"]["text/plain"]
-
-
-def test_a_guess_is_a_card_with_its_score(page):
-    (right,) = page.run("from course_utils import predict\npredict('(B)').compare('b')")
-    assert 'data-kind="✓"' in html(right)
-    (wrong,) = page.run("predict('a').compare('b')")
-    assert 'data-kind="≠"' in html(wrong)
-    assert "1 of 2 right so far" in html(wrong)
-    assert page.run("predict('a').compare('b')", cell=None) == []
-
-
-def test_the_claims_are_a_table_with_marks(page):
-    page.run('from course_utils import proofs; proofs.record("x is small", "1 rank", 0.0, 1.0)')
-    (card,), saved = page.run("proofs.table()"), page.run("proofs.table()", cell=None)
-    assert "<td>✓</td><td>x is small</td>" in html(card)
-    assert text(saved).splitlines()[0].split() == "claim measured on worst ≤ bound".split()

@@ -291,20 +291,3 @@ def test_a_disk_that_is_full_is_an_error_and_the_older_checkpoint_stays(
     module.save(tmp_path, {"w": torch.zeros(3)}, 3)
     assert not list(tmp_path.glob("*.part"))
     assert len(list(tmp_path.iterdir())) == 2
-
-
-@pytest.mark.timeout(300)
-def test_200_kills_at_random_moments_of_a_save_lose_nothing():
-    write_missing("kill_saves.py")
-    run = launch("kill_saves.py", "--kills", 200, "--seed", 1, nproc=1, timeout=240, show=False)
-    lost = [report["lost"] for report in run.ranks[0].reports]
-    assert len(lost) == 200
-    assert set(lost) <= {0, -1}, lost  # the older checkpoint, or the new one
-    assert min(lost.count(0), lost.count(-1)) >= 20  # kills before the end, and after it
-
-
-@pytest.mark.timeout(120)
-def test_the_kills_find_what_a_save_over_the_old_file_loses():
-    write_missing("kill_saves.py")
-    run = launch("kill_saves.py", "--ranks", 1, "--kills", 100, nproc=1, timeout=100, show=False)
-    assert None in [report["lost"] for report in run.ranks[0].reports]

@@ -46,7 +46,8 @@ def stop(monkeypatch):
 
 @pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
 def test_the_verdict_says_who_waited_where_and_for_whom(worker, stop, warm):
-    stopped = stop(worker("hangs.py", HANGS), seconds=6, nproc=3, warm=warm)
+    seconds = 8 if warm else 20  # new Pythons import torch first
+    stopped = stop(worker("hangs.py", HANGS), seconds=seconds, nproc=3, warm=warm)
     verdict = stopped.run.verdict
     assert verdict.kind == "stopped"
     assert re.fullmatch(

@@ -63,8 +63,8 @@ class SmallCourse:
         (self.root / "notebooks").mkdir(parents=True)
 
     def write(self, worst=0):
-        """Write the notebook; the proof's claim holds if `worst` is at most 1."""
-        proof = PROOF.replace("WORST", str(worst))
+        """Write the notebook; its claim holds if `worst` is at most 1, and None reports none."""
+        proof = "" if worst is None else PROOF.replace("WORST", str(worst))
         cells = [
             ("markdown", "# 03 · Counting\nHow far?", []),
             ("code", f"%%torchrun -n 2 --as counting count.py\n{DEMO}", ["demo:count"]),

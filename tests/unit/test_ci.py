@@ -57,7 +57,11 @@ def test_a_missing_program_is_installed(machine, program, packages):
 
 @pytest.mark.parametrize(
     ("module", "file"),
-    [("deepspeed", "requirements-deepspeed.txt"), ("sphinx_book_theme", "requirements-site.txt")],
+    [
+        ("deepspeed", "requirements-deepspeed.txt"),
+        ("sphinx_book_theme", "requirements-site.txt"),
+        ("spmd_types", "requirements-types.txt"),
+    ],
 )
 def test_a_missing_module_is_installed_for_this_python(machine, module, file):
     machine.modules -= {module}

@@ -15,7 +15,9 @@ from course_utils.notebook import demos
 def test_list_shows_each_notebook_with_a_line_for_each_of_its_demos(small_course):
     done = small_course("list")
     assert done.returncode == 0
-    assert done.stdout == "03 · Counting\n  count   Count to a number.\n"
+    listed, _, following = done.stdout.partition("\n\n")
+    assert listed == "03 · Counting\n  count   Count to a number."
+    assert following.startswith("Run one: ./run.sh demo NAME.")
 
 
 @pytest.mark.parametrize("demo", demos.find_all().values(), ids=lambda demo: demo.name)
@@ -57,7 +59,13 @@ def test_a_reader_that_leaves_ends_the_demo_without_a_traceback(small_course):
 def test_a_claim_that_does_not_hold_gives_status_1(small_course):
     done = small_course("demo", "count", worst=2)
     assert done.returncode == 1
-    assert "NOT PROVEN: it counts" in done.stdout
+    assert "\nfails: it counts\n" in done.stdout
+
+
+def test_a_claim_that_is_not_reported_gives_status_1(small_course):
+    done = small_course("demo", "count", worst=None)
+    assert done.returncode == 1
+    assert "not measured: prove.py reported no claim" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -92,7 +100,7 @@ def test_a_bad_call_is_refused_in_one_sentence_and_nothing_starts(small_course, 
 
 
 def test_a_demo_that_names_its_numbers_of_ranks_refuses_another_before_anything_starts():
-    with pytest.raises(InputError, match="demo fsdp needs 4 or 6 ranks, not 5: -n 4"):
+    with pytest.raises(InputError, match="demo fsdp needs 2, 4 or 6 ranks, not 5: -n 2"):
         demos.check_options(demos.find("fsdp"), [], 5)
 
 

@@ -108,8 +108,15 @@ def test_without_packages_it_still_runs_and_says_how_to_get_them():
     assert "torch" not in lines
 
 
-def test_a_pair_that_does_not_fit_is_named_with_one_that_does(tmp_path):
-    fake_torch(tmp_path, "2.13.0")
+@pytest.mark.parametrize(
+    ("version", "install"),
+    [
+        ("2.13.0", "pip install --force-reinstall"),
+        ("2.13.0+cpu", "uv pip install --torch-backend cpu --reinstall"),
+    ],
+)
+def test_a_pair_that_does_not_fit_is_named_with_one_that_does(tmp_path, version, install):
+    fake_torch(tmp_path, version)
     (tmp_path / "torchvision.py").write_text(
         "raise RuntimeError('operator torchvision::nms does not exist')"
     )
@@ -118,7 +125,27 @@ def test_a_pair_that_does_not_fit_is_named_with_one_that_does(tmp_path):
     assert lines["torch"].startswith("ok")
     assert "does not fit torch 2.13.0" in lines["torchvision"]
     pins = re.findall("^(torch(?:vision)?==.*)", REQUIREMENTS.read_text(), re.MULTILINE)
-    assert " ".join(pins) in lines["torchvision"]
+    assert f"{install} {' '.join(pins)}" in lines["torchvision"]
+
+
+@pytest.mark.parametrize(
+    ("version", "install"),
+    [("2.13.0", "pip install"), ("2.13.0+cu126", "uv pip install --torch-backend cu126")],
+)
+def test_a_torchvision_that_is_missing_is_looked_for_where_its_torch_is(tmp_path, version, install):
+    fake_torch(tmp_path, version)
+    (tmp_path / "torchvision.py").write_text("raise ModuleNotFoundError('no torchvision')")
+    _, lines = examine(path=tmp_path)
+    assert f"{install} torchvision torch==2.13.0" in lines["torchvision"]
+
+
+def test_a_torch_for_cpus_beside_gpus_is_told_how_to_get_the_usual_one(tmp_path):
+    folder = fake_torch(tmp_path, listed=2)
+    torch = folder / "torch/__init__.py"
+    torch.write_text(torch.read_text().replace('cuda = "13.2"', "cuda = None"))
+    _, lines = examine(path=folder)
+    assert "built without CUDA" in lines["GPUs"]
+    assert "COURSE_TORCH=cuda ./run.sh setup" in lines["GPUs"]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """What the doctor makes of the facts about a machine, and how it reads them."""
 
 import itertools
-import os
-import signal
 import socket
 import subprocess
 import sys
@@ -14,8 +12,6 @@ import pytest
 
 from course_utils import container, doctor, paths
 from course_utils.doctor import GIB, cores, disk, memory, shared_memory
-from course_utils.launcher.folder import session_folder
-from tests.waiting import wait_for
 
 FOLDER = Path("/course")
 MACHINE = [
@@ -124,56 +120,12 @@ def test_the_limits_of_a_control_group(tmp_path, own, files, limits):
     assert container.limits(tmp_path, tmp_path / "own") == limits
 
 
-@pytest.fixture
-def helper_of(tmp_path):
-    """Start a process that looks like the helper of the notebook with that pid."""
-    started = []
-
-    def start(owner: int) -> int:
-        own = session_folder().name.removesuffix(str(os.getpid()))
-        folder = tmp_path / ".runs" / f"{own}{owner}"
-        folder.mkdir(parents=True)
-        with (folder / "agent.log").open("w") as log:
-            started.append(subprocess.Popen(["sleep", "60"], stderr=log))
-        return started[-1].pid
-
-    yield start
-    for process in started:
-        process.kill()
-        process.wait()
-
-
-def note_about(pid: int) -> doctor.Finding:
-    """The doctor's note about a process, as soon as there is one."""
-
-    def notes() -> list[doctor.Finding]:
-        return [note for note in doctor.helpers() if f"process {pid} " in note.found]
-
-    assert wait_for(notes)
-    return notes()[0]
-
-
-def test_a_helper_whose_notebook_is_gone_is_found(helper_of):
-    gone = subprocess.Popen(["true"])
-    gone.wait()
-    pid = helper_of(gone.pid)
-    said = note_about(pid)
-    assert said.mark == "note"
-    assert f"works for process {gone.pid}, which has ended" in said.found
-    assert f"kill -KILL {pid}" in said.remedy
-
-
-def test_a_helper_that_was_stopped_is_found(helper_of):
-    pid = helper_of(os.getpid())
-    os.kill(pid, signal.SIGSTOP)
-    said = note_about(pid)
-    assert said.mark == "note"
-    assert f"kill -CONT {pid}" in said.remedy
-
-
-def test_a_helper_at_work_is_no_note(helper_of):
-    pid = helper_of(os.getpid())
-    *notes, last = doctor.helpers()
-    assert not any(f"process {pid} " in note.found for note in notes)
-    assert last.mark == "ok"
-    assert int(last.found.split()[0]) >= 1
+def test_a_kernel_of_another_environment_is_found(tmp_path, monkeypatch):
+    assert doctor.kernel().mark == "ok"
+    spec = tmp_path / "kernels" / "python3" / "kernel.json"
+    spec.parent.mkdir(parents=True)
+    spec.write_text('{"argv": ["/other/bin/python3"], "display_name": "", "language": "python"}')
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    found = doctor.kernel()
+    assert (found.mark, found.found) == ("note", "python3 is /other/bin/python3")
+    assert "./run.sh lab" in found.remedy

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from course_utils import paths
-from course_utils.notebook import demos
+from course_utils.notebook import demos, gpus
 from tests.unit.run_sh.checkout import write_program
 
 GUIDE = (paths.ROOT / "docs" / "instructors.md").read_text(encoding="utf-8")
@@ -31,6 +31,21 @@ def test_every_demo_has_its_lecture_and_is_called_as_it_can_be():
     for name, *arguments in options:
         own = [word for word in arguments if word not in ("-n", "3", "4", "5", "--compare")]
         demos.check_options(known[name], own, ranks=4)
+
+
+def test_every_demo_has_a_command_for_two_gpus_that_uses_them_or_says_why_not():
+    for _, usual, here, _ in rows("Which demo for which lecture"):
+        name, *arguments = code(here)[0].split()
+        demo = demos.find(name)
+        assert name == code(usual)[0].split()[0]
+        chosen, why = gpus.ranks_for(demo, 2)
+        ranks = int(arguments[arguments.index("-n") + 1]) if "-n" in arguments else chosen
+        if "-n" in arguments:
+            at = arguments.index("-n")
+            del arguments[at : at + 2]
+        arguments = [word for word in arguments if word != "--compare"]
+        demos.check_options(demo, arguments, ranks)
+        assert ranks == 2 or (why and ("," in here or ":" in here)), f"{name}: why not 2?"
 
 
 def code(cell: str) -> list[str]:

@@ -26,6 +26,13 @@ def test_a_worker_cell_writes_its_file(shell, capsys):
     assert (paths.workers() / "one.py").read_text() == "x = 1\ny = 2\n"
 
 
+def test_a_mistake_in_the_syntax_is_said_when_the_cell_is_written(shell, capsys):
+    shell.run_cell_magic("worker", "bad.py", "x = 1\ny = = 2\n")
+    written, said = capsys.readouterr().out.splitlines()
+    assert written == "workers/bad.py written: 2 lines"
+    assert said == "workers/bad.py, line 2: SyntaxError: invalid syntax"
+
+
 def test_append_to_nothing_begins_the_file(shell):
     shell.run_cell_magic("worker", "--append new.py", "y = 2\n")
     assert (paths.workers() / "new.py").read_text() == "y = 2\n"
@@ -85,6 +92,25 @@ def test_cells_with_new_ids_are_known_by_their_text_and_names(shell, ids, edited
         assert (paths.workers() / "one.py").read_text() == "\n\n".join(texts)
 
 
+def test_cells_add_to_a_file_that_was_changed_by_hand_or_write_it_anew(shell):
+    run_cells(shell, *THREE, known=True)
+    path = paths.workers() / "one.py"
+    changed = path.read_text().replace("return 2", "return 3")
+    path.write_text(changed)
+    for _ in range(2):
+        run_cells(shell, THREE[2], known=True)
+        assert path.read_text() == f"{changed}\n\nz = 3\n"
+    run_cells(shell, *THREE, known=True)
+    assert path.read_text() == "\n\n".join(body for _, _, body in THREE)
+
+
+def test_a_rank_that_reads_a_file_while_its_cell_runs_reads_one_version(shell):
+    run_cells(shell, *THREE[:1], known=True)
+    with (paths.workers() / "one.py").open() as reader:
+        run_cells(shell, ("a", THREE[0][1], "x = 100\n"), known=True)
+        assert reader.read() == THREE[0][2]
+
+
 @pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
 def test_cells_that_set_attributes_of_one_class_are_different_cells(shell, known):
     cells = [("a", "%%worker one.py", "class A:\n    pass\n")]
@@ -114,7 +140,7 @@ def test_ours_gives_way_to_an_answer_that_has_passed(shell, capsys):
 
 def test_our_function_runs_until_the_students_has_passed(shell, capsys, monkeypatch):
     shell.run_cell("f = lambda: 'theirs'")
-    monkeypatch.setattr("course_utils.exercises.checking._states", {"99.2": "passed"})
+    monkeypatch.setattr("course_utils.checking.check._states", {"99.2": "passed"})
     shell.run_cell_magic("ours", "99.2", "f = lambda: 'ours'")
     assert shell.user_ns["f"]() == "theirs"
     shell.run_cell_magic("ours", "99.3", "f = lambda: 'ours'")

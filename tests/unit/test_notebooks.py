@@ -112,6 +112,16 @@ def test_saved_notebooks_are_clean():
             assert len(cell["source"]) <= most or cell["cell_type"] == "markdown", cell["id"]
 
 
+def test_every_saved_picture_is_sharp_and_described():
+    for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
+        for cell in json.loads(path.read_text())["cells"]:
+            for output in cell.get("outputs", ()):
+                if "image/png" in output.get("data", ()):
+                    said = output["metadata"].get("image/png", {})
+                    assert said.get("width", 0) > 300, cell["id"]
+                    assert " " in said.get("alt", "").strip(), f"{cell['id']}: no title, no labels"
+
+
 def test_most_outputs_are_compared():
     for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
         shown = [cell for cell in json.loads(path.read_text())["cells"] if cell.get("outputs")]

@@ -3,6 +3,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def numbers(version: str) -> list[int]:
     return [int(part) for part in version.split(".")]
 
 
-EXTRAS = ["deepspeed", "site"]  # of pyproject.toml, each with a file of requirements
+EXTRAS = ["deepspeed", "site", "types"]  # of pyproject.toml, each with a file of requirements
 
 
 @pytest.mark.parametrize("file", ["requirements.txt", *map("requirements-{}.txt".format, EXTRAS)])
@@ -68,10 +69,11 @@ def test_an_extra_is_pinned_within_its_bounds_and_changes_nothing_else(extra):
 
 
 def test_extras_agree_about_what_both_install():
-    one, other = (pinned(f"requirements-{extra}.txt") for extra in EXTRAS)
-    assert {name: one[name] for name in one.keys() & other} == {
-        name: other[name] for name in one.keys() & other
-    }
+    for pair in combinations(EXTRAS, 2):
+        one, other = (pinned(f"requirements-{extra}.txt") for extra in pair)
+        assert {name: one[name] for name in one.keys() & other} == {
+            name: other[name] for name in one.keys() & other
+        }
 
 
 @needs(modules=("deepspeed",))

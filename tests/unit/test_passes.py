@@ -26,7 +26,7 @@ SHOWN = [  # what a cell prints, and what is saved
 
 
 @pytest.fixture
-def called(monkeypatch):
+def called(tmp_path, monkeypatch):
     """What is run and installed, in order; `answers` are the passes' exit statuses."""
     called = SimpleNamespace(calls=[], answers=iter([0] * 9))
 
@@ -34,6 +34,7 @@ def called(monkeypatch):
         called.calls.append(arguments)
         return next(called.answers)
 
+    monkeypatch.setattr(passes, "REPORTS", tmp_path / "reports")
     monkeypatch.setattr(passes, "pytest", pytest_of_a_pass)
     monkeypatch.setattr(passes.ci, "main", lambda: called.calls.append("install"))
     monkeypatch.delenv("CI", raising=False)
@@ -57,6 +58,23 @@ def test_in_ci_what_needs_no_extras_runs_before_they_are_installed(called, monke
     assert install == "install"
     assert extra == (*passes.SIDE, "-m", "extra")
     assert others == passes.PASSES
+
+
+@pytest.mark.timeout(120)
+def test_what_failed_in_any_pass_is_listed_at_the_end(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(passes, "REPORTS", tmp_path / "reports")
+    monkeypatch.setattr(passes, "ROOT", tmp_path)
+    monkeypatch.setattr(passes, "SIDE", ("test_a.py",))
+    monkeypatch.setattr(passes, "PASSES", [("test_b.py",), ("test_c.py",)])
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # to import them takes longest
+    for name, value in {"a": 1, "b": 2, "c": 1}.items():
+        (tmp_path / f"test_{name}.py").write_text(f"def test_one():\n    assert {value} == 1\n")
+    assert passes.main() == 1
+    *_, last_but_one, last = capfd.readouterr().out.splitlines()
+    assert "1 passed" in last_but_one
+    assert last == "FAILED test_b::test_one: assert 2 == 1"
 
 
 @pytest.mark.timeout(120)

@@ -38,13 +38,16 @@ def test_a_home_that_cannot_be_made_is_one_sentence(monkeypatch, chosen):
     assert "\n" not in str(caught.value)
 
 
-def test_a_disk_that_is_full_is_one_sentence(home, monkeypatch):
+def test_a_disk_that_is_full_is_one_sentence_and_the_file_stays(home, monkeypatch):
+    write("one.py", "x = 1")
+
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.write_text", full)
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
     with pytest.raises(InputError, match=r"No space left on device\): make room there"):
-        write("one.py", "x = 1")
+        write("one.py", "x = 2")
+    assert (home / "workers" / "one.py").read_text() == "x = 1\n"
 
 
 def test_runs_are_private(home):

@@ -63,6 +63,10 @@ def colour(rank):
     return palette.colour(rank).lower()
 
 
+def tint(rank):
+    return palette.ground(palette.colour(rank))["facecolor"].lower()
+
+
 def drawn():
     return [axes for axes in plt.gcf().axes if axes.texts]
 
@@ -71,12 +75,12 @@ def test_a_number_keeps_the_colour_of_the_rank_it_came_from():
     show.collective(run(gather=([[0.0], [10.0], [20.0]], [[0.0, 10.0, 20.0], [], []])), title="x")
     (axes,) = drawn()
     assert boxes(axes) == {
-        (0, 0): ("0", colour(0)),
-        (0, 1): ("10", colour(1)),
-        (0, 2): ("20", colour(2)),
-        (1, 0): ("0", colour(0)),
-        (2, 0): ("10", colour(1)),
-        (3, 0): ("20", colour(2)),
+        (0, 0): ("0", tint(0)),
+        (0, 1): ("10", tint(1)),
+        (0, 2): ("20", tint(2)),
+        (1, 0): ("0", tint(0)),
+        (2, 0): ("10", tint(1)),
+        (3, 0): ("20", tint(2)),
     }
     assert not stripes(axes)
 
@@ -104,8 +108,7 @@ def test_every_collective_has_its_name_and_every_rank_its_own():
         assert name in said
     for axes, said in zip(drawn(), words, strict=True):
         assert {"rank 0", "rank 1", "before", "after"} <= set(said)
-        (second,) = [text for text in axes.texts if text.get_text() == "rank 1"]
-        assert to_hex(second.get_color()) == colour(1)
+        assert [to_hex(line.get_color()) for line in axes.lines] == [colour(0), colour(1)]
 
 
 def test_nothing_is_drawn_outside_its_picture():
@@ -115,6 +118,21 @@ def test_nothing_is_drawn_outside_its_picture():
         right = axes.get_xlim()[1]
         assert all(patch.get_x() + patch.get_width() <= right for patch in axes.patches)
         assert all(text.get_position()[0] <= right for text in axes.texts)
+
+
+def test_waiting_has_no_rank_s_colour_and_a_line_says_when_the_last_rank_arrives():
+    marks = [
+        {"rank": rank, "name": name, "start": start, "end": end}
+        for rank, late in enumerate((0.04, 0.16))
+        for name, start, end in (("work", 0.0, late), ("barrier", late, 0.17))
+    ]
+    show.timeline(SimpleNamespace(timeline=lambda: marks), title="x")
+    (axes,) = plt.gcf().axes
+    faces = {to_hex(bars.get_facecolor()[0]) for bars in axes.collections}
+    assert palette.ACTIVITY["wait"].lower() in faces
+    assert not faces & {each(rank) for each in (colour, tint) for rank in range(8)}
+    assert [list(line.get_xdata()) for line in axes.lines] == [[160.0, 160.0]]
+    assert [text.get_text() for text in axes.texts] == ["the last arrives"]
 
 
 def test_a_run_without_collectives_gets_one_sentence():

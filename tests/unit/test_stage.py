@@ -110,6 +110,7 @@ def test_a_failure_is_a_card_on_a_terminal(on_a_terminal, no_color):
     assert card[1].split() == "│ rank 1 raised ValueError: cannot count on │".split()
     assert any(row.startswith("│   >") and 'ValueError("cannot' in row for row in card)
     assert any(row.startswith("Logs: /") for row in card)
+    assert shown.count("cannot count on") == 2  # the finding and the line of the script
 
 
 def test_no_line_is_lost_or_mixed_up_beside_the_bar(on_a_terminal):
@@ -163,7 +164,11 @@ def test_ctrl_c_shows_what_the_ranks_were_doing(on_a_terminal):
     assert process.wait(60) == 130
     card = " ".join(lines[next(n for n, line in enumerate(lines) if "─ stopped ─" in line) :])
     assert "you stopped the run after" in card
-    assert re.search(r"rank 0 (is at|waits in .*) ?\(?workers/count.py, line \d+", card)
+    assert re.search(
+        r"(rank 0 is|ranks 0 and 1 are) at workers/count.py, line \d+|ranks? 0 .*waits? in .*"
+        r"\(workers/count.py, line \d+\)",
+        card,
+    )
 
 
 def test_before_the_ranks_start_a_terminal_says_what_it_is_doing_and_at_last_what_is_next(
@@ -172,7 +177,8 @@ def test_before_the_ranks_start_a_terminal_says_what_it_is_doing_and_at_last_wha
     process, screen = on_a_terminal("demo", "count")
     lines = lines_of(screen.read_until(None))
     assert process.wait(60) == 0
-    assert lines[0].startswith("Demo count: Count to a number. Then come the proofs")
+    assert lines[0].startswith("Demo count: Count to a number. Then the claims")
+    assert "Allow a minute or two." in " ".join(lines[:3])
     assert any("starting torch · " in line for line in lines)
     end = [line for line in lines if line]
     assert " ".join(end[-2:]).endswith("More demos: ./run.sh list.")
@@ -222,6 +228,14 @@ def test_words_stay_whole_on_a_narrow_terminal(on_a_terminal):
     assert process.wait(60) == 0
     plain = [re.sub(r"\033\[[\d;?]*\w", "", line).rstrip() for line in lines]
     assert plain[1:3] == ["  count   Count to a", "          number."]
+
+
+def test_what_a_rank_says_is_broken_at_words(on_a_terminal):
+    process, screen = on_a_terminal("demo", "count", "--fail", "--to", "1", COLUMNS="15")
+    lines = lines_of(screen.read_until(None))
+    assert process.wait(60) == 1
+    at = lines.index("[rank 0] count")
+    assert lines[at + 1] == "0"
 
 
 def test_compare_says_the_speed_up_and_what_each_rank_sent(small_course):

@@ -51,7 +51,7 @@ def ranks():
 def looked_at(rank: WrittenRank, times: int = 1) -> Lane:
     lane = Lane(rank.rank, lines=6)
     for _ in range(times):
-        lane.look()
+        lane.update()
     return lane
 
 
@@ -68,7 +68,7 @@ def test_a_call_that_lasts_is_waiting_and_one_that_passes_is_not(ranks):
     lane = looked_at(rank, times=2)
     assert (lane.state, lane.words) == ("waiting", "waits in all_reduce #3")
     rank.call("all_reduce", 4)
-    lane.look()
+    lane.update()
     assert lane.state == "running"
 
 

@@ -10,7 +10,8 @@ ROOT = Path(__file__).resolve().parents[3]
 TOOLS = "awk bash cat cksum cp df dirname head mkdir mv readlink rm sleep touch uname"
 
 # Answers as Python, its venv and its pip do. CALLS gets a line for each call of the latter two;
-# FAKE_PIP is what pip does, HAS is what is installed, CHECK is what --check finds of a call.
+# FAKE_PIP is what pip does, HAS is what is installed, CHECK is what --check finds of a call;
+# COPIES is where the copies of the notebooks are, COPIED is what came of making them.
 FAKE_PYTHON = f"""#!/usr/bin/env bash
 case "$1 $2" in
     "-c "*) exec {shlex.quote(sys.executable)} "$@" ;;
@@ -19,6 +20,7 @@ case "$1 $2" in
     "-m pip") echo pip >>"$CALLS"; eval "$FAKE_PIP" ;;
     *)
         [ "$3" != --check ] || exit "${{CHECK:-0}}"
+        [ "$3" != lab ] || {{ echo "$COPIES"; exit "${{COPIED:-0}}"; }}
         echo "$0 $*"; exit "${{STATUS:-0}}" ;;
 esac
 """
@@ -54,6 +56,7 @@ class Checkout:
             "PATH": str(self.bin),
             "TMPDIR": str(self.tmp),
             "CALLS": str(self.calls_file),
+            "COPIES": "/my copies",
             "HAS": "pip torch pytest xdist jupyterlab nbclient ipykernel psutil",
         }
 

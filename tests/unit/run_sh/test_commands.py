@@ -34,10 +34,15 @@ def test_a_command_that_needs_no_torch_runs_on_a_bare_python(course, command):
         (("demo", "ring", "-n", "3"), "-m course_utils demo ring -n 3"),
         (("bench", "launch"), "-m course_utils bench launch"),
         (("execute", "a b.ipynb"), "-P -m course_utils execute a b.ipynb"),
+        (("grade", "a b.ipynb"), "-P -m course_utils grade a b.ipynb"),
         (("test", "tests/unit", "-x"), "-m pytest tests/unit -x"),
         (
             ("lab", "--no-browser"),
-            "-m jupyterlab --ServerApp.ip=127.0.0.1 --notebook-dir=notebooks --no-browser",
+            "-m jupyterlab --ServerApp.ip=127.0.0.1 --no-browser --notebook-dir=/my copies",
+        ),
+        (
+            ("lab", "--notebook-dir=notebooks"),
+            "-m jupyterlab --ServerApp.ip=127.0.0.1 --notebook-dir=notebooks",
         ),
     ],
 )
@@ -88,7 +93,12 @@ def test_jupyterlab_as_root_is_refused_with_the_command_that_works(course, more)
     assert is_one_sentence(err)
     assert "./run.sh lab --allow-root" in err
     assert not course.left()
-    assert course.run("lab", "--allow-root", *more)[1].endswith(" ".join(["--allow-root", *more]))
+    assert " ".join(["--allow-root", *more]) in course.run("lab", "--allow-root", *more)[1]
+
+
+def test_jupyterlab_does_not_start_without_the_student_s_copies(course):
+    status, out, _ = course.run("lab", COPIED="2", STATUS="7")
+    assert (status, out) == (2, "")
 
 
 def test_jupyterlab_is_told_of_kernels_with_the_magics_and_of_the_first_notebook(course):
@@ -224,6 +234,7 @@ def test_notebooks_to_execute_are_named_from_where_one_is(course):
         ("test", "pytest"),
         ("demo", "torch torchvision"),
         ("execute", "nbclient"),
+        ("grade", "psutil"),
         ("bench", "psutil"),
     ],
 )

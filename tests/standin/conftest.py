@@ -1,0 +1,33 @@
+"""Scripts that take minutes on a CPU, made shorter for the pretended GPUs."""
+
+import pytest
+
+from course_utils.notebook import cells
+from course_utils.notebook.files import script_path
+
+SHORTER = {  # what takes minutes on a CPU: the part of the script that says how much, and less
+    "train_one.py": ("EPOCHS, BATCH, RATE = 4, 64", "EPOCHS, BATCH, RATE = 1, 512"),
+    "train_many.py": ("EPOCHS, BATCH, RATE = 4, 64", "EPOCHS, BATCH, RATE = 1, 512"),
+    "train_lab.py": ("2, 200, 0.01", "2, 5, 0.01"),  # the number of epochs
+    "resnet_to_take_home.py": ("FakeData(200,", "FakeData(8,"),  # bfloat16: a second an image
+    "prove_resnet.py": ("--limit 40", "--limit 16"),
+    "prove_published.py": ("--limit 40", "--limit 16"),
+    "prove_sharded_training.py": ("steps=60", "steps=5"),
+    "measure_speed.py": ("in_turn(works, 45)", "in_turn(works, 7)"),
+    "pass_times.py": ("in_turn(works, 45)", "in_turn(works, 7)"),
+}
+
+
+@pytest.fixture
+def shortened(worker):
+    """The file in `workers/` that runs in place of a script: itself, or a copy with fewer steps."""
+
+    def call(file: str, gpus: int) -> str:
+        if file not in SHORTER:
+            return file
+        script_path(file)  # what the script imports is written with it
+        source, (much, less) = cells.sources()[file], SHORTER[file]
+        assert source.count(much) == 1, f"{file}: what was to be made shorter is not there"
+        return worker(f"on_{gpus}_{file}", source.replace(much, less))
+
+    return call

@@ -1,0 +1,35 @@
+"""Every demo runs on 2 and on 4 pretended GPUs, by NCCL's rules."""
+
+import pytest
+
+from course_utils.notebook import demos, gpus
+from tests.standin.launching import on_gpus
+from tests.standin.short_demos import SMALL, UNSEEN, WITHOUT
+
+DEMOS = demos.find_all()
+
+
+def runs():
+    """Each demo on 2 GPUs with the ranks that it starts there, and on 4 with four."""
+    for name, demo in DEMOS.items():
+        if name not in WITHOUT | UNSEEN:
+            yield pytest.param(name, 2, gpus.ranks_for(demo, 2)[0], id=f"{name} on 2")
+            if demo.main.nproc > 1:
+                yield pytest.param(name, 4, 4, id=f"{name} on 4")
+
+
+@pytest.mark.timeout(600)  # as in test_scripts.py
+@pytest.mark.parametrize(("name", "count", "ranks"), list(runs()))
+def test_a_demo_runs_on_gpus(name, count, ranks, shortened):
+    arguments = SMALL.get(name, "").split()
+    file = shortened(DEMOS[name].main.file, count)
+    run = on_gpus(file, *arguments, gpus=count, nproc=ranks, timeout=540)
+    assert run.ok, f"{run.verdict}\n{run.ranks[0].stderr}"
+    group = run.ranks[0].last("group")
+    if group:  # a demo of one process has none
+        assert group["backend"] == "nccl"
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT - {"plan"}))
+def test_a_demo_that_stays_on_the_cpu_says_why(name):
+    assert "uses no GPU" in gpus.ranks_for(DEMOS[name], 2)[1]

@@ -1,0 +1,78 @@
+"""What the launcher and `init` do where there are GPUs."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from course_utils import paths
+from course_utils.worker.ports import free_port
+from tests.standin.launching import ON_GPUS, on_gpus
+
+WHERE = """
+import torch.distributed as dist
+from course_utils.worker import device, init, report
+init()
+report(where=[dist.get_backend(), str(device())], world=dist.get_world_size())
+"""
+# One of two machines: its script, and what stands before it.
+MACHINE = """
+from pathlib import Path
+from course_utils.launcher.options import Options
+from course_utils.launcher.running import launch_path
+options = Options(nproc=2, nnodes=2, rdzv_endpoint={endpoint!r}, timeout=100)
+run = launch_path(Path({script!r}), {arguments!r}, options)
+print(run.reports if run.ok else run.verdict)
+"""
+LEAVES = """
+import torch.distributed as dist
+from course_utils.worker import init
+{start}
+dist.distributed_c10d._abort_process_group = lambda: print("aborted")
+dist.destroy_process_group = lambda: print("destroyed")
+{last}
+"""
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize(
+    ("gpus_of_the_other", "where"), [(0, ["gloo", "cpu"]), (2, ["nccl", None])]
+)
+def test_machines_agree_on_a_back_end(worker, gpus_of_the_other, where):
+    path, endpoint = str(paths.workers() / worker("where.py", WHERE)), f"127.0.0.1:{free_port()}"
+    machines = []
+    for gpus in (2, gpus_of_the_other):
+        code = MACHINE.format(endpoint=endpoint, script=str(ON_GPUS), arguments=[str(gpus), path])
+        environ = os.environ | {"PYTHONPATH": str(paths.ROOT), "GLOO_SOCKET_IFNAME": "lo"}
+        machines.append(
+            subprocess.Popen(
+                [sys.executable, "-c", code], env=environ, stdout=subprocess.PIPE, text=True
+            )
+        )
+    for machine in machines:
+        said = machine.communicate(timeout=200)[0]
+        for rank in range(2):
+            at = where[1] or f"cuda:{rank}"
+            assert f"'where': ['{where[0]}', '{at}'], 'world': 4" in said
+
+
+@pytest.mark.parametrize("start", ["init()", "dist.init_device_mesh('cuda', (2,))"])
+@pytest.mark.parametrize(("last", "how"), [("raise ValueError", "aborted"), ("", "destroyed")])
+def test_after_an_error_nobody_waits_for_what_nccl_has_begun(worker, start, last, how):
+    run = on_gpus(worker("leaves.py", LEAVES.format(start=start, last=last)), gpus=2, nproc=2)
+    for rank in run.ranks:
+        assert set(rank.stdout.split()) == {how}
+
+
+def test_no_rank_is_forked_from_a_process_that_uses_a_gpu():
+    code = "import torch; torch.cuda.is_initialized = lambda: True; import {module}"
+    done = subprocess.run(
+        [sys.executable, "-c", code.format(module="course_utils.launcher.preload")],
+        env=os.environ | {"PYTHONPATH": str(paths.ROOT), "COURSE_AGENT": str(os.getpid())},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 1
+    assert "no process forked from it could use it again" in done.stderr

@@ -1,0 +1,88 @@
+"""Every script that reports a claim, reads a clock or is taken home, on pretended GPUs.
+
+Demos are left out: `test_demos.py` runs them. Each script runs on 2 and on 4 if each of its ranks
+has a GPU there, those that train or measure for minutes with fewer steps.
+"""
+
+import ast
+import re
+
+import pytest
+
+from course_utils.notebook import cells, demos
+from tests.launch.worker_files import Start, starts
+from tests.standin.launching import on_gpus
+
+CLAIM_OR_CLOCK = re.compile(
+    r"claim=|claim_equal|perf_counter|time\.monotonic|process_time|mark\("
+    r"|from (timing|measure_speed) import"
+)
+TAKEN_HOME = re.compile(r"to_take_home|^in_pytorch")  # students start these on GPUs of their own
+COMPUTED = [Start("sleep_pipeline.py", 2)]  # in a loop of the notebook
+SAVES_THEN_LOADS = [("reshard_check.py", "0", "4"), ("beside_dcp.py", "save", "load")]
+WITHOUT = {  # what they show needs no GPU, and they use none
+    "kill_saves.py",
+    "threads_or_processes.py",
+    "tape_cost.py",
+    "compile_chain.py",
+    "dp_speed.py",
+}
+UNSEEN = {"in_pytorch_data_parallel.py"}  # torch's DataParallel copies in C++: it asks the driver
+DEMOS = {demo.main.file for demo in demos.find_all().values()}
+
+
+def pytest_generate_tests(metafunc):
+    """Each script on each number of GPUs."""
+    if "start" in metafunc.fixturenames:
+        sources = cells.sources()
+        left_out = WITHOUT | UNSEEN | DEMOS
+        named = [
+            start
+            for start in starts().values()
+            if CLAIM_OR_CLOCK.search(sources.get(start.file, "")) or TAKEN_HOME.search(start.file)
+        ]
+        chosen = [s for s in named if s.file not in left_out and not s.fails] + COMPUTED
+        runs = [
+            pytest.param(start, gpus, id=f"{start.file} on {gpus}")
+            for start in chosen
+            for gpus in (2, 4)
+            if ranks_on(start, gpus) <= gpus  # else it runs on the CPU, as in its notebook
+        ]
+        metafunc.parametrize(("start", "gpus"), runs)
+
+
+def ranks_on(start: Start, gpus: int) -> int:
+    """A rank for each GPU where the script's `init` allows it, else as in the notebook."""
+    for node in ast.walk(ast.parse(cells.sources()[start.file])):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "init":
+            needs = {word.arg: word.value for word in node.keywords}
+            if "ranks" in needs and not re.search(rf"\b{gpus}\b", ast.unparse(needs["ranks"])):
+                return start.nproc
+            if "at_least" in needs and needs["at_least"].value > gpus:
+                return start.nproc
+    return gpus if start.nproc > 1 else 1
+
+
+# The limits leave room for a busy machine; ranks that hang are stopped long before.
+@pytest.mark.timeout(600)
+def test_a_script_runs_on_gpus(start, gpus, shortened, tmp_path, monkeypatch):
+    monkeypatch.setenv("CHECKPOINT", str(tmp_path / "saved"))  # where those taken home save
+    file, ranks = shortened(start.file, gpus), ranks_on(start, gpus)
+    runs_well(file, *start.arguments, gpus=gpus, nproc=ranks)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("file", "saves", "loads"), SAVES_THEN_LOADS)
+def test_two_gpus_load_what_four_have_saved(tmp_path, file, saves, loads):
+    runs_well(file, saves, str(tmp_path), gpus=4, nproc=4)
+    runs_well(file, loads, str(tmp_path), gpus=2, nproc=2)
+
+
+def runs_well(file: str, *arguments: str, gpus: int, nproc: int) -> None:
+    """Run a script: no rank fails, and every claim holds."""
+    run = on_gpus(file, *arguments, gpus=gpus, nproc=nproc, timeout=540)
+    assert run.ok, f"{run.verdict}\n{run.ranks[0].stderr}"
+    for rank in run.ranks:
+        for claim in rank.reports:
+            if {"worst", "bound"} <= claim.keys():
+                assert claim["worst"] <= claim["bound"], claim["claim"]
