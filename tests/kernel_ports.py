@@ -34,6 +34,11 @@ class KernelPorts(LocalPortCache):
                     return port
 
 
+def port_for_later() -> int:
+    """A port for a process that a test starts; until it binds it, nobody is given it."""
+    return KernelPorts().find_available_port("127.0.0.1")
+
+
 def use() -> None:
     """Let every kernel that this process starts from now on have such ports."""
     KernelPorts.instance()  # a singleton for its base class too, which is what Jupyter asks

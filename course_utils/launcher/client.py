@@ -75,7 +75,6 @@ class Agent:
             reply = self.wait(seconds)
             if reply is None and time.monotonic() - self._started < START_TIMEOUT:
                 return False
-            self.ready = reply is not None and "ready" in reply
             if not self.ready:
                 late = f"its helper process was not ready after {START_TIMEOUT} s"
                 why = reply["error"] if reply else late
@@ -104,7 +103,9 @@ class Agent:
                 return {"error": f"{died}{said}; the next run starts a new one"}
             self._unread += received
         line, self._unread = self._unread.split(b"\n", 1)
-        return json.loads(line)
+        reply = json.loads(line)
+        self.ready |= "ready" in reply  # here: whoever waits for another reply may read this one
+        return reply
 
     def _is_readable(self, seconds: float) -> bool:
         """Whether a reply comes within `seconds`; `select.select` fails for descriptors > 1023."""

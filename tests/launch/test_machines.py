@@ -10,7 +10,7 @@ import pytest
 
 from course_utils import paths
 from course_utils.errors import InputError
-from course_utils.worker.ports import free_port
+from tests.kernel_ports import port_for_later
 
 MEET = """
 import os, torch, torch.distributed as dist
@@ -26,7 +26,7 @@ dist.destroy_process_group()
 
 def test_two_launches_of_two_ranks_are_one_world_of_four(worker):
     script = worker("meet.py", MEET)
-    endpoint = f"127.0.0.1:{free_port()}"
+    endpoint = f"127.0.0.1:{port_for_later()}"
     code = (
         "from course_utils import launch\n"
         f"run = launch({script!r}, nnodes=2, rdzv_endpoint={endpoint!r}, timeout=60)\n"
@@ -81,7 +81,7 @@ def test_torchrun_learns_of_a_stop_when_it_asks_for_waiting_machines(stop, machi
 
     from course_utils.launcher.rendezvous import BACKEND
 
-    endpoint = f"localhost:{free_port()}"
+    endpoint = f"localhost:{port_for_later()}"
     asked = RendezvousParameters(BACKEND, endpoint, "run", machines, machines, is_host=True)
     handler = registry.get_rendezvous_handler(asked)
     stop.clear()
