@@ -40,10 +40,8 @@ dist.destroy_process_group = lambda: print("destroyed")
     ("gpus_of_the_other", "where"), [(0, ["gloo", "cpu"]), (2, ["nccl", None])]
 )
 def test_machines_agree_on_a_back_end(worker, gpus_of_the_other, where):
-    path, endpoint = (
-        str(paths.workers() / worker("where.py", WHERE)),
-        f"127.0.0.1:{port_for_later()}",
-    )
+    path = str(paths.workers() / worker("where.py", WHERE))
+    endpoint = f"127.0.0.1:{port_for_later()}"
     machines = []
     for gpus in (2, gpus_of_the_other):
         code = MACHINE.format(endpoint=endpoint, script=str(ON_GPUS), arguments=[str(gpus), path])
