@@ -109,8 +109,9 @@ class Moved:
 
     A message counts with its own size. A collective counts with the fewest bytes that a rank must
     move, by the factors of nccl-tests (doc/PERFORMANCE.md): 2(N-1)/N S for an all-reduce,
-    (N-1)/N of all data for all-gather, reduce-scatter and all-to-all (of equal parts), and S for
-    broadcast and reduce along a chain of ranks. `wire` has what the back end really moved.
+    (N-1)/N of all data for all-gather, reduce-scatter and all-to-all (of unequal parts, all but a
+    rank's own), and S for broadcast and reduce along a chain of ranks. `wire` has what the back end
+    really moved.
 
     Attributes:
         calls: in the order in which they began.
@@ -196,6 +197,10 @@ class _Counting(TorchDispatchMode):
         root = arguments.get("root_rank", arguments.get("src", 0))
         rank, world = dist.get_rank(group), dist.get_world_size(group)
         sent, received = cost(name, size, world, (rank - root) % world)
+        splits = [arguments.get(f"{way}_split_sizes") for way in ("input", "output")]
+        if all(splits):  # parts of any size: all but this rank's own
+            row = math.prod(tensors[0].shape[1:]) * tensors[0].element_size()
+            sent, received = (row * (sum(rows) - rows[rank]) for rows in splits)
         dtype = tensors[0].dtype if tensors else None
         ranks = tuple(dist.get_process_group_ranks(group))
         self._moved.calls.append(Call(name, size, dtype, world, sent, received, ranks))

@@ -71,14 +71,23 @@ def check_04_4(predict: Callable) -> list[str]:
             _check_prediction(predict, algorithm, *link)
     for name in ("rign", "tree"):
         hint = "A number for a name nobody knows is worse than an error: which names are there?"
-        refused(f'predict("{name}", 4, 1000, ...)', predict, name, 4, 1000, 1e-3, 1e6, hint=hint)
+        refused(
+            f'seconds_and_bytes("{name}", 4, 1000, ...)',
+            predict,
+            name,
+            4,
+            1000,
+            1e-3,
+            1e6,
+            hint=hint,
+        )
     return ["naive and ring, 1 to 10 ranks, with latency and without", "a ValueError for rign"]
 
 
 def _check_prediction(
     predict: Callable, algorithm: str, ranks: int, size: float, alpha: float, bandwidth: float
 ) -> None:
-    call = f'predict("{algorithm}", {ranks}, {size:g}, {alpha:g}, {bandwidth:g})'
+    call = f'seconds_and_bytes("{algorithm}", {ranks}, {size:g}, {alpha:g}, {bandwidth:g})'
     alone = "A rank alone sends nothing. What is left of the formula?" if ranks == 1 else ""
     answer = called(call, predict, algorithm, ranks, size, alpha, bandwidth, hint=alone)
     if not (isinstance(answer, (tuple, list)) and len(answer) == 2):

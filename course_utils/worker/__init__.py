@@ -61,7 +61,8 @@ def init(
 
     That is NCCL if every rank, on every machine, has its own GPU, and gloo otherwise. It returns
     when all ranks are connected: otherwise a rank that ends at once could leave others halfway
-    through connecting.
+    through connecting. Ranks on the CPU see no GPU from here on: libraries that ask what the
+    machine has, as `fully_shard` does, would use one.
 
     Args:
         ranks: the number of ranks that the script can run on, or all such numbers; None for any.
@@ -87,6 +88,8 @@ def init(
     gloo.lower_priority()
     meeting = {} if backend else machines.agree_on_a_device(device().type)
     place = device()
+    if place.type == "cpu":  # for torch, too: fully_shard asks what this machine has
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
     backend = backend or ("nccl" if place.type == "cuda" else "gloo")
     if backend == "nccl":
         torch.cuda.set_device(place)

@@ -87,7 +87,7 @@ MUTANTS = {
             "half an all-reduce",
             FACTOR,
             "min(1, factors[collective] or 1) * share",
-            "An all-reduce is two collectives",
+            "How much must a rank send in this one?",
         ),
         ("all like all-reduce", FACTOR, "2 * share", "That is the factor of all-reduce"),
         ("bits", "size / seconds", "8 * size / seconds", "Bits or bytes?"),

@@ -94,6 +94,13 @@ RIGHT = {
     "01.1": [
         ("a tuple", ALL, f"tuple({EACH} for each in wanted)"),
         ("a default for what is not there", "if (", "if not (", "is None:", ":"),
+        (
+            "a variable of the function's name",
+            "(arriving := gradients",
+            "(grad := gradients",
+            "[arriving]",
+            "[grad]",
+        ),
         ("by index", ORDER, "gradient_tape[len(gradient_tape) - 1 :: -1]"),
     ],
 }

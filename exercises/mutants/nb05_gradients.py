@@ -67,6 +67,14 @@ MUTANTS = {
             "returned float64, expected float32",
         ),
         (
+            "in double precision on the way",
+            WEIGHTED,
+            "gradient.double() * (rows / total.item())",
+            SCATTER,
+            f"shard = shard.double()\n{SCATTER}\nshard = shard.to(gradient.dtype)",
+            "In which dtype does the gradient travel?",
+        ),
+        (
             "divided twice",
             SCATTER,
             "dist.reduce_scatter_tensor(shard, weighted / dist.get_world_size())",

@@ -33,7 +33,7 @@ MUTANTS = {
             "the outermost line",
             "for frame in stack if",
             "for frame in reversed(stack) if",
-            "Which rank is not in there?",
+            "is the innermost one",
         ),
         ("the innermost frame of all", LINE, "stack[0].line", "is the innermost one"),
         (

@@ -39,6 +39,12 @@ MUTANTS = {
             "names, axes = list(sizes), axes[:1]",
             "agree in every other coordinate",
         ),
+        (
+            "in the mesh's order",
+            "names = list(sizes)",
+            "names, axes = list(sizes), [each for each in sizes if each in axes]",
+            "the last one given runs fastest",
+        ),
         ("only one group", GROUPS, f"{GROUPS}[:1]", "each of them is in one group"),
         ("the last rank first", GROUPS, f"{GROUPS}.flip(1)", "in another order"),
         ("counted from 1", GRID, f"{GRID} + 1", "each of them is in one group"),
@@ -80,6 +86,12 @@ MUTANTS = {
             OTHERWISE,
             "if (a, b) in rules:\n    return rules[a, b]\nif VARYING in (a, b):",
             "unless the other is an unfinished sum",
+        ),
+        (
+            "None where no layout fits",
+            'raise LayoutError(f"{a} @ {b}: the product',
+            'return None\nraise LayoutError(f"{a} @ {b}: the product',
+            "returned None",
         ),
         (
             "varying is refused",

@@ -27,7 +27,7 @@ def mistakes(algbw: float, seconds: float, world: int, factor: float) -> dict[st
         "That is algbw, what the caller sees. Which factor makes it busbw?": algbw,
         "Is your factor upside down?": algbw / factor,
         "That is the factor of all-reduce. Which one does this collective have?": algbw * 2 * share,
-        "An all-reduce is two collectives in a row. How often does the data move?": algbw * share,
+        "That is (N - 1)/N of S per second. How much must a rank send in this one?": algbw * share,
         "That is all ranks' bandwidth together. Return one rank's.": algbw * factor * world,
         "Divide by N too: what share of the data has to move?": algbw * (world - 1),
         "Whole numbers only? Keep the fraction.": algbw * factor // 1,

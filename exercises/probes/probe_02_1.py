@@ -68,7 +68,7 @@ def cut(batch: Tensor, devices: list[torch.device]) -> list[Tensor]:
 
 def check_scatter(call: str, value: Any, devices: list, expected: list) -> None:
     """Judge every part, with its structure, device and values."""
-    hint = "A tensor without dimensions, an empty dict, a number: can they be cut?"
+    hint = "With fewer rows than devices, how many parts does chunk make?"
     with judging():
         parts = called(call, scatter, value, list(devices), hint=hint)
         if not isinstance(parts, (list, tuple)):

@@ -63,7 +63,7 @@ def two_shards() -> None:
     with judging():
         for leaf in leaves:
             here = where("two shards forward, then both backward")
-            hint = "What does yours remember of a call? It belongs into `ctx`, not into the class."
+            hint = "What does yours remember of a call? It belongs in `ctx`, not in the class."
             expect(f"{here}: a gradient is", leaf.grad, torch.ones_like(leaf), otherwise=hint)
 
 

@@ -64,4 +64,6 @@ for number, (case, (rows, scale, dtype)) in enumerate(CASES.items()):
         if large not in ([wanted, []] if world == 1 else [wanted]) or len(found["calls"]) > 2:
             said = f"{here} called {named_calls(found['calls'])}; expected {named_calls(wanted)}"
             hint = "A shard is all that this rank needs. Which collective gives it just that?"
+            if [name for name, _ in large] == ["reduce_scatter"]:
+                hint = "That is the right collective. In which dtype does the gradient travel?"
             raise Wrong(f"{said}, and at most one collective of a number", hint)

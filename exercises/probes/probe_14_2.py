@@ -50,9 +50,13 @@ def sound(a: Layout, b: Layout) -> Layout | None:
 def answer_of(a: Layout, b: Layout) -> Layout | None:
     """What the student's function says; None where it refuses."""
     try:
-        return matmul_layout(a, b)
+        found = matmul_layout(a, b)
     except LayoutError:
         return None
+    if found is None:
+        said = f"matmul_layout({a}, {b}) returned None"
+        raise Wrong(said, "Return a layout, or raise a LayoutError: nobody looks at a None.")
+    return found
 
 
 def look(a: Layout, b: Layout) -> None:

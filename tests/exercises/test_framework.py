@@ -75,6 +75,8 @@ def test_what_the_check_cannot_see_is_refused():
 
 
 def test_torchs_own_is_refused():
+    every = "from torch.nn.parallel import *\nparallel_apply = parallel_apply\n"
+    assert "line 2 uses parallel_apply" in said("02.2", every)
     source = "from torch.nn.parallel import parallel_apply\n"
     assert "uses parallel_apply, which does what you are asked to write" in said("02.2", source)
 

@@ -85,6 +85,19 @@ report(calls=[[call.name, call.sent, call.received] for call in moved.calls],
         assert counted["collectives"]["reduce_scatter"] == 2
 
 
+def test_an_all_to_all_of_unequal_parts_counts_all_but_its_own(count):
+    body = """
+leaving = [[3, 0, 1], [2, 5, 0], [0, 4, 2]]
+coming = [row[rank] for row in leaving]
+rows, room = torch.zeros(sum(leaving[rank]), 7), torch.zeros(sum(coming), 7)
+with meter() as moved:
+    dist.all_to_all_single(room, rows, coming, leaving[rank])
+report(sent=moved.sent, received=moved.received)
+"""
+    found = [(each["sent"] / 28, each["received"] / 28) for each in count(body)]
+    assert found == [(1, 2), (2, 4), (4, 1)]
+
+
 def test_what_ddp_and_fsdp_send_from_cpp_is_seen(count):
     body = """
 from torch.distributed.fsdp import fully_shard

@@ -1,6 +1,7 @@
 """torch.cuda, as a machine with GPUs has it: streams and events have nothing to order."""
 
 import contextlib
+import os
 import time
 import types
 from collections.abc import Iterator
@@ -96,13 +97,14 @@ def install(gpus: int) -> None:
     """Replace what the course and torch's own Python ask of torch.cuda."""
     PROCESS.gpus, PROCESS.begun = gpus, False
     cuda = torch.cuda
+    visible = lambda: 0 if os.environ.get("CUDA_VISIBLE_DEVICES") == "" else gpus
     stream = Stream()
     properties = types.SimpleNamespace(
         name="a pretended GPU", total_memory=2**34, major=9, minor=0, multi_processor_count=100
     )
     replaced = {
-        "is_available": lambda: True,
-        "device_count": lambda: gpus,
+        "is_available": lambda: visible() > 0,
+        "device_count": visible,
         "is_initialized": lambda: PROCESS.begun,
         "init": _begin,
         "_lazy_init": _begin,
@@ -135,8 +137,8 @@ def install(gpus: int) -> None:
     for name, value in replaced.items():
         setattr(cuda, name, value)
     replaced = {
-        "is_available": lambda: True,
-        "device_count": lambda: gpus,
+        "is_available": lambda: visible() > 0,
+        "device_count": visible,
         "current_accelerator": lambda check_available=False: torch.device("cuda"),
         "current_device_index": lambda: THREAD.device,
         "set_device_index": _set_device,
@@ -145,6 +147,6 @@ def install(gpus: int) -> None:
     }
     for name, value in replaced.items():
         setattr(torch.accelerator, name, value)
-    torch._C._get_accelerator = lambda *_: torch.device("cuda")
+    torch._C._get_accelerator = lambda *_: torch.device("cuda" if visible() else "cpu")
     torch._C._cuda_getDevice = lambda: THREAD.device
     torch._C._cuda_setDevice = _set_device

@@ -25,6 +25,15 @@ options = Options(nproc=2, nnodes=2, rdzv_endpoint={endpoint!r}, timeout=100)
 run = launch_path(Path({script!r}), {arguments!r}, options)
 print(run.reports if run.ok else run.verdict)
 """
+FEW = """
+import torch
+from torch.distributed.fsdp import fully_shard
+from course_utils.worker import init, report
+init()
+model = fully_shard(torch.nn.Linear(4, 4))
+model(torch.ones(2, 4)).sum().backward()
+report(seen=torch.cuda.is_available(), where=str(model.weight.grad.device))
+"""
 LEAVES = """
 import torch.distributed as dist
 from course_utils.worker import init
@@ -56,6 +65,11 @@ def test_machines_agree_on_a_back_end(worker, gpus_of_the_other, where):
         for rank in range(2):
             at = where[1] or f"cuda:{rank}"
             assert f"'where': ['{where[0]}', '{at}'], 'world': 4" in said
+
+
+def test_where_gpus_are_too_few_no_library_uses_one(worker):
+    run = on_gpus(worker("few.py", FEW), gpus=2, nproc=3)
+    assert [rank.reports for rank in run.ranks] == [[{"seen": False, "where": "cpu"}]] * 3
 
 
 @pytest.mark.parametrize("start", ["init()", "dist.init_device_mesh('cuda', (2,))"])

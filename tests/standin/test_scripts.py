@@ -1,7 +1,8 @@
-"""Every script that reports a claim, reads a clock or is taken home, on pretended GPUs.
+"""Every script that uses GPUs where there are some, on pretended ones.
 
-Demos are left out: `test_demos.py` runs them. Each script runs on 2 and on 4 if each of its ranks
-has a GPU there, those that train or measure for minutes with fewer steps.
+Demos are left out: `test_demos.py` runs them. A script that reports a claim, reads a clock or is
+taken home runs on 2 and on 4 if each of its ranks has a GPU there, any other on as many as it has
+ranks in its notebook; those that train or measure for minutes with fewer steps.
 """
 
 import ast
@@ -36,19 +37,22 @@ def pytest_generate_tests(metafunc):
     if "start" in metafunc.fixturenames:
         sources = cells.sources()
         left_out = WITHOUT | UNSEEN | DEMOS
-        named = [
-            start
-            for start in starts().values()
-            if CLAIM_OR_CLOCK.search(sources.get(start.file, "")) or TAKEN_HOME.search(start.file)
-        ]
-        chosen = [s for s in named if s.file not in left_out and not s.fails] + COMPUTED
+        chosen = [s for s in starts().values() if s.file not in left_out and not s.fails]
         runs = [
             pytest.param(start, gpus, id=f"{start.file} on {gpus}")
-            for start in chosen
-            for gpus in (2, 4)
+            for start in chosen + COMPUTED
+            for gpus in numbers_of_gpus(start, sources.get(start.file, ""))
             if ranks_on(start, gpus) <= gpus  # else it runs on the CPU, as in its notebook
         ]
         metafunc.parametrize(("start", "gpus"), runs)
+
+
+def numbers_of_gpus(start: Start, source: str) -> tuple[int, ...]:
+    """On how many GPUs a script is tried; on none if it asks for no back end, or for gloo."""
+    if CLAIM_OR_CLOCK.search(source) or TAKEN_HOME.search(start.file):
+        return 2, 4
+    asks = re.search(r"^ *init\(", source, re.MULTILINE) and 'backend="gloo"' not in source
+    return (start.nproc,) if asks else ()
 
 
 def ranks_on(start: Start, gpus: int) -> int:
