@@ -257,7 +257,8 @@ case $1 in
         exec "$PYTHON" -m website "${@:2}"
         ;;
     bench) course_python "$@" && need psutil ;;
-    setup | demo) course_python "$@" ;;
+    demo) course_python "$@" && need psutil "psutil rich numpy" && need rich && need numpy ;;
+    setup) course_python "$@" ;;
     *) any_python ;;
 esac
 exec "$PYTHON" -m course_utils "$@"

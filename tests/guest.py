@@ -68,9 +68,13 @@ class Guest:
         self, folder: Path | None = None, more: str = TELL, repository: str | None = None
     ) -> subprocess.CompletedProcess:
         """Run the first cell in a folder, and then `more`."""
+        return self.run_code(self.first_cell(repository) + more, folder)
+
+    def run_code(self, code: str, folder: Path | None = None) -> subprocess.CompletedProcess:
+        """Run any code as this guest."""
         env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         return subprocess.run(
-            [self.python, "-c", self.first_cell(repository) + more],
+            [self.python, "-c", code],
             cwd=folder or self.folder,
             env=env,
             capture_output=True,

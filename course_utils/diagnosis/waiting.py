@@ -98,8 +98,11 @@ def _cause(evidence: Evidence) -> Cause:
         advice = hint("Let one of them receive first, or use isend and irecv.")
         return Cause(circle[0], finding, (fact(f"Each waits for the next: {path}"), advice))
     named = [rank for rank in absent if f"rank {rank.number}" in awaited]
-    calls = {(rank.waits_in.name, rank.waits_in.number, rank.waits_in.peer) for rank in waiting}
-    if not named and len(calls) > 1:
+    waits = [rank.waits_in for rank in waiting]
+    calls = {(call.group, call.name, call.number, call.peer) for call in waits}
+    # Ranks that wait in calls of different groups may all wait for one that is not there.
+    one_group = len({call.group for call in waits}) == 1
+    if not named and len(calls) > 1 and (one_group or not absent):
         different = "waiting in different calls, so none of these can return"
         finding = f"the ranks are {different}"
         again = Line(Says.AGAIN, f"They are {different}.")

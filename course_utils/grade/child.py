@@ -82,11 +82,11 @@ def _defined(number: str, text: str, name: str) -> Callable:
     sys.modules["answer"] = module
     try:
         exec(compile(text, module.__file__, "exec"), module.__dict__)
-        return vars(module)[name]
-    except KeyError:
-        raise Wrong(f"there is no function {name}", "Has it another name now?") from None
     except BaseException as error:
         raise Wrong(_named(error), "Does the cell run without the others?") from None
+    if name not in vars(module):
+        raise Wrong(f"there is no function {name}", "Has it another name now?")
+    return vars(module)[name]
 
 
 def _failed(error: BaseException) -> tuple[str, list[str]]:

@@ -15,6 +15,9 @@ from course_utils.errors import InputError
 from course_utils.notebook import cells
 from course_utils.notebook.cells import GAP, file_text
 
+# They may leave a name as it was, or begin with what it was.
+MAY_NOT_BIND = (ast.AugAssign, ast.If, ast.For, ast.While, ast.Try, ast.Match)
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -120,7 +123,8 @@ def needed(name: str, sources: list[str]) -> str:
     for source in reversed(sources):
         for statement in reversed(_statements(source)):
             if wanted & (bound := _bound(statement)):
-                wanted = wanted - bound | _used(statement)
+                before = wanted if isinstance(statement, MAY_NOT_BIND) else wanted - bound
+                wanted = before | _used(statement)
                 kept.append(_segment(source, statement))
     return file_text(GAP.join(reversed(kept))) if kept else ""
 

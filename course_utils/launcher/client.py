@@ -20,7 +20,18 @@ START_TIMEOUT = 120  # seconds; a slow disk may take long to import torch
 PACKAGE = paths.ROOT / "course_utils"
 # Variables that a process reads when it starts, or when it imports torch.
 READ_AT_START = ("PYTHON", "TORCH_", "TZ", "OMP_", "MKL_", "LD_", "KMP_", "GOMP_", "OPENBLAS_")
-READ_AT_START += ("ATEN_", "ONEDNN_", "DNNL_", "DYLD_", "MALLOC_", "LC_", "LANG", "GLIBC_")
+READ_AT_START += (
+    "PYTORCH_",
+    "TORCHDYNAMO_",
+    "ATEN_",
+    "ONEDNN_",
+    "DNNL_",
+    "DYLD_",
+    "MALLOC_",
+    "LC_",
+    "LANG",
+    "GLIBC_",
+)
 SET_ANEW = ("OMP_NUM_THREADS", "TORCH_DISTRIBUTED_DEBUG", "PYTHONUNBUFFERED")  # in each rank
 
 

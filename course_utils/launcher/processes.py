@@ -84,9 +84,15 @@ def _settled(process: psutil.Process, run_dir: Path, first: float) -> bool:
 
 def dump_stacks(run_dir: Path) -> None:
     """Ask every rank to write its Python stacks to `rank_N/stack.txt`."""
-    for process in rank_processes(run_dir).values():
-        with contextlib.suppress(psutil.Error):
-            process.send_signal(signal.SIGUSR1)
+    for index, process in rank_processes(run_dir).items():
+        with contextlib.suppress(psutil.Error, OSError):
+            if not _is_another_program(run_dir / f"rank_{index}" / "events.jsonl"):
+                process.send_signal(signal.SIGUSR1)
+
+
+def _is_another_program(events: Path) -> bool:
+    """Whether a rank has left by `exec`: the signal would end what runs in its place."""
+    return events.exists() and '\n{"kind": "left"' in "\n" + events.read_text()
 
 
 def _lives(rank: Begun) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 REPOSITORY = ""  # the address of the course's git repository
 
-if not importlib.util.find_spec("course_utils"):
+if not importlib.util.find_spec("course_utils") or "install_missing" in globals():
     course = Path.cwd().parent  # where the notebook stands in a checkout
     if not (course / "course_utils").is_dir():
         course = Path.cwd() / "course"  # /content/course on Colab, /kaggle/working/course on Kaggle

@@ -34,7 +34,7 @@ class Guess:
         global _place
         if not self.is_made() or not page.watched():
             return
-        right = _letters(self._guess) == _letters(str(measured))
+        right = _letters(self._guess) in {_letters(str(measured)), _choice(str(measured))}
         _right[self] = right
         score = f"{sum(_right.values())} of {len(_right)} right so far"
         mark, colour = ("✓", cards.GOOD) if right else ("≠", cards.ASIDE)
@@ -45,6 +45,12 @@ class Guess:
             _place = None  # the cell's next guess has a card of its own, below
         else:
             page.show(drawn, title)
+
+
+def _choice(measured: str) -> str:
+    """The letter of a multiple choice that a measurement begins with, as "c, 30 MB" does."""
+    begins = re.match(r"([a-e])[:,] ", measured)
+    return begins[1] if begins else _letters(measured)
 
 
 def _letters(answer: str) -> str:

@@ -124,12 +124,13 @@ def forget_the_forkserver(environ: dict[str, str]) -> None:
 
 def torchrun_environ() -> dict[str, str]:
     """What torchrun itself put in this rank's environment."""
-    prefixes = ("RANK", "LOCAL_", "GROUP_", "ROLE_", "WORLD_SIZE", "MASTER_", "TORCHELASTIC_")
-    names = ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES")
+    kinds = ("", "LOCAL_", "GROUP_", "ROLE_")
+    names = {f"{kind}{what}" for kind in kinds for what in ("RANK", "WORLD_SIZE")}
+    names |= {"ROLE_NAME", "MASTER_ADDR", "MASTER_PORT", "TORCH_NCCL_ASYNC_ERROR_HANDLING"}
     return {
         name: value
         for name, value in os.environ.items()
-        if name.startswith(prefixes) or name in names
+        if name in names or name.startswith("TORCHELASTIC_")
     }
 
 

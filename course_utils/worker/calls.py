@@ -35,7 +35,7 @@ COLLECTIVES = {
     "all_gather_into_tensor": "input_tensor",
     "gather": "tensor",
     "scatter": "tensor",
-    "reduce_scatter": "output",
+    "reduce_scatter": "",  # its parts may have any sizes
     "reduce_scatter_tensor": "input",
     "all_to_all": "",
     "all_to_all_single": "",

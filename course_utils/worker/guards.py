@@ -3,7 +3,6 @@
 import contextlib
 import ctypes
 import faulthandler
-import functools
 import gc
 import io
 import os
@@ -114,6 +113,11 @@ def _watch_parent(parent: int) -> None:
     os.killpg(os.getpid(), signal.SIGKILL)  # the group: processes it started have no such thread
 
 
+def _write_no_stack_on_sigterm() -> None:
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # else it is the script's own handler
+        faulthandler.unregister(signal.SIGTERM)
+
+
 def dump_stack_on_request(folder: Path) -> None:
     """On SIGUSR1, write all threads' stacks to `stack.txt`, even from inside a collective.
 
@@ -126,5 +130,5 @@ def dump_stack_on_request(folder: Path) -> None:
     faulthandler.register(signal.SIGTERM, file=stack, all_threads=True, chain=True)
     # A process that this rank forks must not write there. The rank may end it with SIGTERM, as a
     # DataLoader ends its workers, and the verdict would take the worker's stack for the rank's.
-    os.register_at_fork(after_in_child=functools.partial(faulthandler.unregister, signal.SIGTERM))
+    os.register_at_fork(after_in_child=_write_no_stack_on_sigterm)
     faulthandler.enable()

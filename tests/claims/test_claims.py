@@ -39,7 +39,7 @@ NEAR = {
     "an injected delay, found by lateness: relative error": "shown as its bound: a time",
     "time of early ranks in all_reduce that is not waiting": "shown as its bound: a time",
     "error of aligned clocks, in halves of the shortest round trip": "shown as its bound",
-    "memory per rank, relative to the planner": "a model of the memory, to 10 %",
+    "memory per rank, relative to the planner": "a model of the memory, to 5 %",
 }
 HEAD = """# What the course claims
 

@@ -44,6 +44,16 @@ def test_a_notebook_hands_in_each_of_its_exercises(students):
     }
 
 
+@pytest.mark.parametrize(
+    "more",
+    ["SIZES += [2]", "if SIZES:\n    SIZES = [2]", "for each in (1, 2):\n    SIZES.append(each)"],
+)
+def test_what_an_answer_uses_is_there_with_what_was_done_to_it(students, more):
+    share = "def my_share():\n    return SIZES"
+    path = students.notebook("03.ipynb", "SIZES = [1]", f"{more}\n{share}", CHECK)
+    assert answers(path)["03.3"].startswith("SIZES = [1]\n")
+
+
 def test_a_function_is_the_one_that_its_check_names(students):
     path = students.notebook("03.ipynb", "def mine(): pass", 'check("03.3", mine)')
     (found,) = [each for each in submissions.read(path) if each.exercise.number == "03.3"]
@@ -163,6 +173,7 @@ def test_what_is_wrong_around_a_function_is_said():
         "Does the cell run without the others?",
     )
     assert "there is no function my_share" in judge("other = 1")[1]
+    assert "KeyError: 'there'" in judge(SHARE + "\n{}['there']")[1]
     assert "SyntaxError" in judge("def my_share(:")[1]
     assert "NameError" in judge(SHARE.replace("torch.", "nothing."))[1]
 

@@ -14,6 +14,7 @@ from tests.unit.run_sh.checkout import write_program
 
 TEMPLATES = paths.ROOT / "docs" / "templates"
 RUN = '#!/usr/bin/env bash\necho "$COURSE_TORCH|$PWD|$*" >>"$CALLS"\nexit "${STATUS:-0}"\n'
+PYTHON = '#!/usr/bin/env bash\nmkdir -p "$3/bin" && cp "$(dirname "$0")/apt-get" "$3/bin/python"\n'
 
 
 @pytest.fixture
@@ -21,6 +22,7 @@ def container(tmp_path):
     """Gradescope's folders, with a run.sh that notes how it is called."""
     write_program(tmp_path / "source" / "course" / "run.sh", RUN)
     write_program(tmp_path / "bin" / "apt-get", RUN)
+    write_program(tmp_path / "bin" / "python3", PYTHON)  # makes an environment
     for name in ("submission", "results"):
         (tmp_path / name).mkdir()
     return tmp_path
@@ -42,7 +44,8 @@ def test_gradescopes_image_is_set_up_with_the_small_torch(container):
     status, calls = call(container, "setup.sh")
     assert status == 0
     assert "install" in calls[0]
-    assert calls[1:] == [f"cpu|{container}/source/course|setup"]
+    assert "pip install -q uv==" in calls[1]  # without it, run.sh cannot get the small torch
+    assert calls[2:] == [f"cpu|{container}/source/course|setup"]
 
 
 @pytest.mark.parametrize(("status", "ends_with"), [(0, 0), (1, 0), (2, 2), (3, 3)])

@@ -45,6 +45,29 @@ def test_a_rank_whose_children_all_sleep_hangs(worker, launch, script):
     assert "the run hangs: for 2 s" in run.verdict.text
 
 
+def test_a_program_in_the_place_of_a_rank_is_not_ended_by_asking_for_its_stack(worker, launch):
+    body = "import os\nos.execvp('sleep', ['sleep', '1000'])\n"
+    run = launch(worker("becomes.py", body), timeout=3, check=False)
+    assert run.verdict.kind == "hung", run.verdict
+
+
+def test_a_child_keeps_the_scripts_own_way_with_sigterm(worker, launch):
+    body = """
+import multiprocessing
+signal.signal(signal.SIGTERM, lambda *_: os._exit(7))
+forking = multiprocessing.get_context("fork")
+runs = forking.Event()
+child = forking.Process(target=lambda: (runs.set(), time.sleep(100)))
+child.start()
+runs.wait()  # a signal that comes before Python has begun in the child is lost
+child.terminate()
+child.join()
+report(code=child.exitcode)
+"""
+    for told in launch(worker("terminates.py", START + body)).reports:
+        assert told["code"] == 7
+
+
 def test_a_process_that_has_got_the_pid_of_a_rank_is_left_alone(tmp_path):
     command = [sys.executable, "-c", "import time; time.sleep(100)"]
     other = subprocess.Popen(command, start_new_session=True)  # it leads a group, as a rank does

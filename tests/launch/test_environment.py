@@ -41,6 +41,17 @@ def test_the_notebooks_environment_does_not_reach_the_launcher(
 
 
 @both_ways
+def test_names_that_look_like_torchruns_are_the_users_own(worker, launch, new_agent, warm):
+    new_agent.setenv("LOCAL_SCRATCH", "/a")
+    new_agent.setenv("CUDA_VISIBLE_DEVICES", "0")
+    body = "import os\nprint(os.environ['LOCAL_SCRATCH'], os.getenv('CUDA_VISIBLE_DEVICES'))\n"
+    assert launch(worker("names.py", body), warm=warm).ranks[1].stdout == "/a 0\n"
+    new_agent.delenv("CUDA_VISIBLE_DEVICES")
+    run = launch(worker("names.py", body), warm=warm, env={"LOCAL_SCRATCH": "/b"})
+    assert run.ranks[1].stdout == "/b None\n"
+
+
+@both_ways
 def test_what_python_reads_at_its_start_takes_effect(worker, launch, warm, tmp_path):
     (tmp_path / "found_by_path.py").touch()
     body = "import sys, time, found_by_path\nprint(time.timezone, sys.flags.hash_randomization)\n"

@@ -27,6 +27,12 @@ def test_a_rank_may_receive_from_any_other(worker, launch, source):
     launch(worker("any.py", START + body + "dist.barrier()\n"))
 
 
+def test_the_parts_of_a_reduce_scatter_may_have_any_sizes(worker, launch):
+    body = "parts = [torch.ones(2 + each) for each in range(world)]\n"
+    body += "dist.reduce_scatter(torch.empty(2 + rank), parts)\n"
+    launch(worker("uneven.py", START + body))
+
+
 def test_the_default_group_may_be_named(worker, launch):
     body = "dist.barrier(dist.group.WORLD) if rank else dist.barrier()\ndist.all_reduce(tensor)\n"
     launch(worker("world.py", START + body))
@@ -44,6 +50,28 @@ def test_a_verdict_names_the_rank_a_message_is_awaited_from(worker, launch, call
     body = f"pair = dist.new_group([1, 2])\nif rank == 2:\n    {call}\ntime.sleep(100)\n"
     run = launch(worker("waits.py", START + body), nproc=3, stall=2, check=False)
     assert f"rank 2 waits in {said} (workers/waits.py, line 11)" in run.verdict.text
+
+
+def test_ranks_that_wait_in_two_groups_may_wait_for_one(worker, launch):
+    body = """
+pair = dist.new_group([1, 2])
+if rank == 2:
+    time.sleep(100)
+dist.all_reduce(tensor, group=pair) if rank else dist.barrier()
+"""
+    run = launch(worker("late.py", START + body), nproc=3, stall=2, check=False)
+    assert run.verdict.rank == 2
+    assert "rank 2 never got to where the others are waiting" in run.verdict.text
+
+
+def test_two_groups_of_the_same_ranks_entered_crosswise_are_found(worker, launch):
+    body = """
+one, other = dist.new_group([0, 1]), dist.new_group([0, 1])
+for group in (one, other) if rank else (other, one):
+    dist.all_reduce(tensor, group=group)
+"""
+    run = launch(worker("cross.py", START + body), nproc=2, stall=2, check=False)
+    assert "waiting in different calls, so none of these can return" in run.verdict.text
 
 
 LOOPS = """

@@ -7,10 +7,11 @@ import sys
 from functools import partial
 from math import inf
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from course_utils import container, doctor, paths
+from course_utils import container, doctor, paths, trial
 from course_utils.doctor import GIB, cores, disk, memory, shared_memory
 
 FOLDER = Path("/course")
@@ -129,3 +130,10 @@ def test_a_kernel_of_another_environment_is_found(tmp_path, monkeypatch):
     found = doctor.kernel()
     assert (found.mark, found.found) == ("note", "python3 is /other/bin/python3")
     assert "./run.sh lab" in found.remedy
+
+
+def test_a_wrong_sum_of_two_ranks_is_told(monkeypatch):
+    ranks = [SimpleNamespace(last=lambda _, sum_=sum_: {"sum": sum_}, stderr="") for sum_ in (3, 1)]
+    run = SimpleNamespace(ok=True, seconds=1.0, verdict=None, ranks=ranks)
+    monkeypatch.setattr("course_utils.launcher.running.launch_path", lambda *_: run)
+    assert trial.two_ranks() == ("two ranks added up 1 and 2, and got [3, 1]", False)

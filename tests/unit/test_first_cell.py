@@ -140,6 +140,24 @@ def test_what_goes_wrong_is_said_in_the_last_line(guest, breaks, says):
     assert says in done.stderr.strip().splitlines()[-1]
 
 
+def test_a_second_try_installs_what_the_first_could_not(guest):
+    guest.lack("rich")
+    guest.have("offline")
+    offline = guest.packages / "offline.py"
+    done = guest.run_code(f"""
+import pathlib
+for kernel in [{{}}] * 2:
+    try:
+        exec({guest.first_cell()!r}, kernel)
+    except Exception as error:
+        print(error)
+    pathlib.Path({str(offline)!r}).unlink(missing_ok=True)
+""")
+    first, second = done.stdout.splitlines()
+    assert first.startswith("pip cannot install rich")
+    assert second == "Installed rich."
+
+
 def test_without_the_address_the_cell_says_where_to_write_it(guest):
     done = guest.run(repository="")
     assert "write the address of its git repository into REPOSITORY" in done.stderr

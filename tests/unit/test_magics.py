@@ -160,6 +160,26 @@ def test_a_guess_is_shown_beside_the_measurement_to_a_reader_alone(capsys, monke
     assert capsys.readouterr().out == "You guessed 12 MB. Measured: 25 MB.\n"
 
 
+@pytest.mark.parametrize(
+    ("guess", "measured", "right"),
+    [
+        ("(C)", "c", True),
+        ("c", "c, 30 MB", True),
+        ("30 MB", "30 mb", True),
+        ("C.", "c: every three hours", True),
+        ("b", "c, 30 MB", False),
+        ("a", "about 3", False),
+        ("c, 30", "c, 30 MB", False),
+    ],
+)
+def test_a_guess_is_right_if_it_is_the_letter_or_all_of_it(guess, measured, right, monkeypatch):
+    shown = []
+    monkeypatch.setattr("course_utils.display.page.watched", lambda: True)
+    monkeypatch.setattr("course_utils.display.page.show", lambda drawn, _: shown.append(drawn))
+    predict(guess).compare(measured)
+    assert ("✓" in shown[0]) == right
+
+
 def test_torchrun_writes_launches_shows_and_binds(shell, capsys):
     cell = "import os, sys\nprint(os.environ['RANK'], sys.argv[1:])\n"
     shell.run_cell_magic("torchrun", "-n 3 --as three args.py --steps 4 'a b'", cell)

@@ -57,7 +57,7 @@ class Checkout:
             "TMPDIR": str(self.tmp),
             "CALLS": str(self.calls_file),
             "COPIES": "/my copies",
-            "HAS": "pip torch pytest xdist jupyterlab nbclient ipykernel psutil",
+            "HAS": "pip torch pytest xdist jupyterlab nbclient ipykernel psutil rich numpy",
         }
 
     def start(self, *arguments: str, **env: str) -> subprocess.Popen:

@@ -166,14 +166,14 @@ def test_an_active_environment_is_used_with_the_course_of_this_checkout(course, 
     tells = FAKE_PYTHON.replace('echo "$0 $*"', 'echo "$PYTHONPATH $0 $*"')
     python = write_program(course.folder / "their env/bin/python", tells)
     env = {variable: str(python.parents[1]), "PYTHONPATH": "/theirs"}
-    _, out, _ = course.run(HAS="torch course_utils", **env)
+    _, out, _ = course.run(HAS="torch course_utils psutil rich numpy", **env)
     assert out == f"{course.root}:/theirs {python} -m course_utils demo transformer"
     assert not course.left()
 
 
 def test_an_active_environment_without_the_course_is_not_used(course):
     python = write_program(course.folder / "their env/bin/python", FAKE_PYTHON)
-    _, out, _ = course.run(VIRTUAL_ENV=str(python.parents[1]), HAS="torch")
+    _, out, _ = course.run(VIRTUAL_ENV=str(python.parents[1]), HAS="torch psutil rich numpy")
     assert out.startswith(course.own_python)
 
 
@@ -190,7 +190,7 @@ def test_course_python_is_used_as_it_is(course, spelling):
     name = "python-of-theirs" if spelling == "python-of-theirs" else "python"
     python = write_program(folder / name, FAKE_PYTHON)
     chosen = str(python) if spelling == "/absolute" else spelling
-    _, out, err = course.run(COURSE_PYTHON=chosen, HAS="torch")
+    _, out, err = course.run(COURSE_PYTHON=chosen, HAS="torch psutil rich numpy")
     assert (out, err) == (f"{python} -m course_utils demo transformer", "")
     assert not course.left()
 
@@ -233,13 +233,14 @@ def test_notebooks_to_execute_are_named_from_where_one_is(course):
         ("lab", "jupyterlab"),
         ("test", "pytest"),
         ("demo", "torch torchvision"),
+        ("demo", "psutil rich numpy"),
         ("execute", "nbclient"),
         ("grade", "psutil"),
         ("bench", "psutil"),
     ],
 )
 def test_what_their_python_lacks_for_a_command_is_named(course, command, needs):
-    has = "" if command == "demo" else "torch"
+    has = "" if needs.startswith("torch") else "torch"
     status, _, err = course.run(command, COURSE_PYTHON=f"{course.bin}/python3", HAS=has)
     assert status == 2
     assert is_one_sentence(err)
