@@ -5,6 +5,7 @@ import math
 import os
 import signal
 import time
+from collections.abc import Container
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ import psutil
 
 from course_utils.worker.guards import OVER, start_of
 
+LONGEST_DUMP = 1.0  # seconds that the ranks have to begin to write their stacks
 LONGEST_LOAD = 0.3  # seconds that a process may take to show the environment of a new program
 
 
@@ -82,12 +84,22 @@ def _settled(process: psutil.Process, run_dir: Path, first: float) -> bool:
     return True
 
 
-def dump_stacks(run_dir: Path) -> None:
-    """Ask every rank to write its Python stacks to `rank_N/stack.txt`."""
+def dump_stacks(run_dir: Path, stopped: Container[int] = ()) -> None:
+    """Ask every rank to write its Python stacks to `rank_N/stack.txt`, and wait until they begin.
+
+    A busy machine may not let a rank run for a while. Those `stopped` (by SIGSTOP) do not write.
+    """
+    awaited = []
     for index, process in rank_processes(run_dir).items():
+        folder = run_dir / f"rank_{index}"
         with contextlib.suppress(psutil.Error, OSError):
-            if not _is_another_program(run_dir / f"rank_{index}" / "events.jsonl"):
+            if not _is_another_program(folder / "events.jsonl"):
                 process.send_signal(signal.SIGUSR1)
+                awaited += [folder / "stack.txt"] * (index not in stopped)
+    end = time.monotonic() + LONGEST_DUMP
+    with contextlib.suppress(OSError):  # the run's folder was removed
+        while time.monotonic() < end and not all(file.stat().st_size for file in awaited):
+            time.sleep(0.01)
 
 
 def _is_another_program(events: Path) -> bool:

@@ -22,4 +22,9 @@ def test_six_kernels_at_once(worker):
     code = f"from course_utils import launch; launch({script!r}, nproc=2, show=False)"
     environ = os.environ | {"PYTHONPATH": str(paths.ROOT)}
     kernels = [subprocess.Popen([sys.executable, "-c", code], env=environ) for _ in range(6)]
-    assert [kernel.wait(120) for kernel in kernels] == [0] * 6
+    try:
+        assert [kernel.wait(120) for kernel in kernels] == [0] * 6
+    finally:
+        for kernel in kernels:
+            kernel.kill()
+            kernel.wait()

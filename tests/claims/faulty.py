@@ -8,6 +8,7 @@ import contextlib
 import sys
 from pathlib import Path
 
+from course_utils.worker import report
 from course_utils.worker.bootstrap import execute
 from tests.claims import computing, messages
 
@@ -30,6 +31,7 @@ def main() -> None:
     script = Path(sys.argv[0])
     sys.path[0] = str(script.parent)
     with put_in(fault):
+        report(put_in=fault)
         execute(str(script))
 
 

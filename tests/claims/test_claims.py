@@ -83,7 +83,10 @@ def pairs() -> list[tuple[scripts.Start, str]]:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("start", "fault"), pairs(), ids=str)
 def test_a_claim_fails_with_its_fault(start, fault):
-    found = scripts.claims_of(start.run(fault))
+    run = start.run(fault)
+    assert {r["put_in"] for r in run.reports if "put_in" in r} == {fault}, run.verdict
+    found = scripts.claims_of(run)
+    assert found or not run.ok
     for _, script, claim, _, _, named in rows():
         if script == start.file and named == fault:
             assert claim not in found or fails(found[claim]), f"{claim} holds with {fault}"

@@ -19,4 +19,6 @@ def no_rank_of_the_page_is_left(page):
     """After the test no rank that the kernel started lives; its agent stays."""
     yield
     _, alive = psutil.wait_procs(page.ranks(), timeout=10)
+    for rank in alive:
+        rank.kill()
     assert not alive, f"still alive: {alive}"

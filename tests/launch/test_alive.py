@@ -68,6 +68,32 @@ report(code=child.exitcode)
         assert told["code"] == 7
 
 
+SLOW_TO_WRITE = """
+import pathlib, signal, sys, time
+def write(*_):
+    time.sleep(0.5)  # as if the machine did not let it run
+    pathlib.Path(sys.argv[1]).write_text("here")
+signal.signal(signal.SIGUSR1, write)
+print("ready", flush=True)
+time.sleep(100)
+"""
+
+
+def test_the_stack_of_a_rank_that_gets_no_core_is_awaited(tmp_path):
+    (tmp_path / "rank_0").mkdir()
+    stack = tmp_path / "rank_0" / "stack.txt"
+    stack.touch()
+    command = [sys.executable, "-c", SLOW_TO_WRITE, str(stack)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as rank:
+        try:
+            assert rank.stdout.readline() == "ready\n"
+            (tmp_path / "rank_0" / "pid").write_text(f"{rank.pid} 0 {start_of(rank.pid)} 1")
+            processes.dump_stacks(tmp_path)
+            assert stack.read_text() == "here"
+        finally:
+            rank.kill()
+
+
 def test_a_process_that_has_got_the_pid_of_a_rank_is_left_alone(tmp_path):
     command = [sys.executable, "-c", "import time; time.sleep(100)"]
     other = subprocess.Popen(command, start_new_session=True)  # it leads a group, as a rank does
@@ -79,8 +105,8 @@ def test_a_process_that_has_got_the_pid_of_a_rank_is_left_alone(tmp_path):
         assert not processes.rank_processes(tmp_path)
         processes.dump_stacks(tmp_path)  # its signal would end a process without a handler
         processes.kill_ranks(tmp_path)
-        os.kill(other.pid, 0)
-        assert other.poll() is None
+        with pytest.raises(subprocess.TimeoutExpired):
+            other.wait(1)
         written.write_text(f"{other.pid} 0 {started} {other.pid}")
         processes.kill_ranks(tmp_path)
         assert wait_for(lambda: other.poll() is not None, 5)

@@ -194,8 +194,8 @@ def test_a_stray_is_killed_even_if_its_program_is_still_being_loaded(tmp_path, m
         return shown.get(process.pid, [{}]).pop()
 
     monkeypatch.setattr(psutil.Process, "environ", environ_of)
-    processes.kill_strays(tmp_path)
     try:
+        processes.kill_strays(tmp_path)
         assert stray.wait(5) == -signal.SIGKILL
     finally:
         stray.kill()

@@ -60,8 +60,12 @@ def test_machines_agree_on_a_back_end(worker, gpus_of_the_other, where):
                 [sys.executable, "-c", code], env=environ, stdout=subprocess.PIPE, text=True
             )
         )
-    for machine in machines:
-        said = machine.communicate(timeout=200)[0]
+    try:
+        all_said = [machine.communicate(timeout=200)[0] for machine in machines]
+    finally:
+        for machine in machines:
+            machine.kill()
+    for said in all_said:
         for rank in range(2):
             at = where[1] or f"cuda:{rank}"
             assert f"'where': ['{where[0]}', '{at}'], 'world': 4" in said
@@ -76,8 +80,9 @@ def test_where_gpus_are_too_few_no_library_uses_one(worker):
 @pytest.mark.parametrize(("last", "how"), [("raise ValueError", "aborted"), ("", "destroyed")])
 def test_after_an_error_nobody_waits_for_what_nccl_has_begun(worker, start, last, how):
     run = on_gpus(worker("leaves.py", LEAVES.format(start=start, last=last)), gpus=2, nproc=2)
-    for rank in run.ranks:
-        assert set(rank.stdout.split()) == {how}
+    said = [set(rank.stdout.split()) for rank in run.ranks]
+    assert {how} in said
+    assert all(words <= {how} for words in said)  # torchrun may end the other before it speaks
 
 
 def test_no_rank_is_forked_from_a_process_that_uses_a_gpu():

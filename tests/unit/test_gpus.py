@@ -53,4 +53,5 @@ def test_the_command_starts_what_fits_the_gpus_unless_told(
     monkeypatch.setattr(stage, "perform", lambda *_, **options: started.append(options) or True)
     assert main(["demo", *arguments]) == 0
     assert [options["nproc"] for options in started] == [ranks]
-    assert capsys.readouterr().out.startswith(said)
+    out = capsys.readouterr().out
+    assert out.startswith(said) if said else out == ""

@@ -44,6 +44,7 @@ def imports(path: Path, known: dict[str, Path]) -> set[str]:
     """The modules of the package that a file imports, wherever in the file."""
     wanted = set()
     for node in ast.walk(ast.parse(path.read_text())):
+        assert not getattr(node, "level", 0), f"{path}: name the module that is imported in full"
         if isinstance(node, ast.Import):
             wanted |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

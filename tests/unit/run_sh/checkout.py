@@ -1,7 +1,10 @@
 """A checkout of run.sh of its own, with a Python and a pip that do as each test tells them."""
 
+import contextlib
+import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -74,7 +77,11 @@ class Checkout:
     def run(self, *arguments: str, **env: str) -> tuple[int, str, str]:
         """Its status, stdout and stderr."""
         process = self.start(*arguments, **env)
-        out, err = process.communicate(timeout=50)
+        try:
+            out, err = process.communicate(timeout=50)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # all that it has left
         return process.returncode, out.strip(), err.strip()
 
     def calls(self) -> list[str]:
