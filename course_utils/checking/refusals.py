@@ -194,7 +194,7 @@ def is_as_given(file: str, digest: str) -> bool:
 def begun(file: str) -> str:
     """What is still a stub in a file where something else has been written; '' if nothing is."""
     try:
-        now = stubs(ast.parse((paths.workers() / file).read_text(encoding="utf-8")))
+        now = stubs(ast.parse((paths.workers() / file).read_bytes()))
         asked = stubs(ast.parse(cells.sources().get(file, "")))
     except SyntaxError:
         return ""

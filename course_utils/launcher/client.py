@@ -19,19 +19,9 @@ from course_utils.launcher.folder import session_folder
 START_TIMEOUT = 120  # seconds; a slow disk may take long to import torch
 PACKAGE = paths.ROOT / "course_utils"
 # Variables that a process reads when it starts, or when it imports torch.
-READ_AT_START = ("PYTHON", "TORCH_", "TZ", "OMP_", "MKL_", "LD_", "KMP_", "GOMP_", "OPENBLAS_")
-READ_AT_START += (
-    "PYTORCH_",
-    "TORCHDYNAMO_",
-    "ATEN_",
-    "ONEDNN_",
-    "DNNL_",
-    "DYLD_",
-    "MALLOC_",
-    "LC_",
-    "LANG",
-    "GLIBC_",
-)
+READ_AT_START = ("PYTHON", "TORCH_", "PYTORCH_", "TORCHDYNAMO_", "TZ", "OMP_", "MKL_", "LD_")
+READ_AT_START += ("KMP_", "GOMP_", "OPENBLAS_", "ATEN_", "ONEDNN_", "DNNL_", "DYLD_", "MALLOC_")
+READ_AT_START += ("LC_", "LANG", "GLIBC_")
 SET_ANEW = ("OMP_NUM_THREADS", "TORCH_DISTRIBUTED_DEBUG", "PYTHONUNBUFFERED")  # in each rank
 
 

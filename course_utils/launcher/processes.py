@@ -84,27 +84,24 @@ def _settled(process: psutil.Process, run_dir: Path, first: float) -> bool:
     return True
 
 
-def dump_stacks(run_dir: Path, stopped: Container[int] = ()) -> None:
-    """Ask every rank to write its Python stacks to `rank_N/stack.txt`, and wait until they begin.
+def dump_stacks(run_dir: Path, left: Container[int] = (), stopped: Container[int] = ()) -> None:
+    """Ask the ranks to write their Python stacks to `rank_N/stack.txt`, and wait until they begin.
 
-    A busy machine may not let a rank run for a while. Those `stopped` (by SIGSTOP) do not write.
+    A busy machine may not let a rank run for a while.
+
+    Args:
+        left: ranks that have left their script, by `exec`: the signal would end what runs there.
+        stopped: ranks that SIGSTOP has stopped: they are asked, and not awaited.
     """
-    awaited = []
-    for index, process in rank_processes(run_dir).items():
-        folder = run_dir / f"rank_{index}"
-        with contextlib.suppress(psutil.Error, OSError):
-            if not _is_another_program(folder / "events.jsonl"):
-                process.send_signal(signal.SIGUSR1)
-                awaited += [folder / "stack.txt"] * (index not in stopped)
+    asked = {i: process for i, process in rank_processes(run_dir).items() if i not in left}
+    for process in asked.values():
+        with contextlib.suppress(psutil.Error):
+            process.send_signal(signal.SIGUSR1)
+    awaited = [run_dir / f"rank_{i}" / "stack.txt" for i in asked if i not in stopped]
     end = time.monotonic() + LONGEST_DUMP
     with contextlib.suppress(OSError):  # the run's folder was removed
         while time.monotonic() < end and not all(file.stat().st_size for file in awaited):
             time.sleep(0.01)
-
-
-def _is_another_program(events: Path) -> bool:
-    """Whether a rank has left by `exec`: the signal would end what runs in its place."""
-    return events.exists() and '\n{"kind": "left"' in "\n" + events.read_text()
 
 
 def _lives(rank: Begun) -> bool:

@@ -176,7 +176,8 @@ def _watch(
 def _examine_and_stop(run: Run, agent: client.Agent, activity: Activity) -> dict[str, Any]:
     """Have the ranks write down where they are, and end them."""
     stopped = activity.stopped()
-    processes.dump_stacks(run.dir, stopped)
+    left = {rank.index for rank in run.ranks if rank.last("left")}
+    processes.dump_stacks(run.dir, left, stopped)
     time.sleep(0.2)  # the ranks need a moment to finish that
     return (_stop(run, agent) or {}) | {"stopped ranks": stopped}
 
