@@ -1,4 +1,4 @@
-"""Seven ways to average over the ranks, side by side: bytes and seconds of a training step.
+"""The ways of notebook 10 to train together, side by side: bytes and seconds of a training step.
 
 On the loopback, and on four hosts with a link each where the machine permits network namespaces.
 """
@@ -40,10 +40,10 @@ def gathered(rows: list[dict]) -> dict[str, list[float]]:
 def table(result: dict) -> str:
     """Bytes that a rank sends per step, and the median milliseconds per step on each network."""
     networks = result["seconds"]
-    lines = [f"{'':12}{'kB a step':>10}" + "".join(f"{f'ms, {name}':>18}" for name in networks)]
+    lines = [f"{'':16}{'kB a step':>10}" + "".join(f"{f'ms, {name}':>18}" for name in networks)]
     for method, sent in result["sent"].items():
         times = [1e3 * statistics.median(times[method]) for times in networks.values()]
-        lines.append(f"{method:12}{sent / 1e3:10.0f}" + "".join(f"{took:18.1f}" for took in times))
+        lines.append(f"{method:16}{sent / 1e3:10.0f}" + "".join(f"{took:18.1f}" for took in times))
     if result["no links"]:
         lines.append(f"links were not measured: {result['no links']}")
     lines.append(f"medians of {ROUNDS} rounds, {RANKS} ranks, {result['cores']} cores")

@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from course_utils import LaunchError
-from course_utils.launcher.options import Options
-from course_utils.launcher.running import launch_path
+from nbtorchrun.launcher.options import Options
+from nbtorchrun.launcher.running import launch_path
 
 ROUNDS = 5
 PATIENCE = 30.0  # seconds

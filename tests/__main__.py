@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "reports"  # of each pass, as JUnit's XML
 # The later ones take longer; short ones at the end let both workers finish at about the same time.
 NOTEBOOKS = sorted((str(path) for path in ROOT.glob("notebooks/*.ipynb")), reverse=True)
+NOTEBOOKS.append(str(ROOT / "nbtorchrun" / "example.ipynb"))
 # Three on two cores: many wait, for a rank that hangs, for one that starts, or for a link.
 SIDE = ("-n", "3", "--dist", "worksteal", "--ignore=tests/browser", "--ignore=tests/alone", "tests")
 PASSES = [

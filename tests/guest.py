@@ -8,7 +8,7 @@ import venv
 from pathlib import Path
 
 from course_utils import paths
-from course_utils.notebook.execute import FIRST_CELL
+from tools.execute import FIRST_CELL
 
 SOURCE = FIRST_CELL.read_text()
 TELL = "\nimport course_utils; print('course:', course_utils.__file__)"

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from course_utils.launcher.client import close_kept_agent
-from tests import kernel_ports
+from nbtorchrun.launcher.client import close_kept_agent
+from tests import dead_kernels, kernel_ports
+from tools.kernels import without_the_users_settings
 
 TESTS = Path(__file__).resolve().parent
 
@@ -28,6 +29,12 @@ def pytest_addoption(parser):
     parser.addoption(
         "--all-workers", action="store_true", help="start every worker file by hand, not a sample"
     )
+    parser.addoption(
+        "--all-scripts", action="store_true", help="pretend GPUs for every script, not a sample"
+    )
+    parser.addoption(
+        "--all-cpus", action="store_true", help="try every notebook as on other CPUs, not a sample"
+    )
 
 
 def pytest_configure(config):
@@ -37,6 +44,8 @@ def pytest_configure(config):
     temporary = os.path.join(config.course_home, "tmp")
     os.mkdir(temporary)
     os.environ["TMPDIR"] = tempfile.tempdir = temporary  # others' files are not counted there
+    config.kernels = without_the_users_settings()  # nbval's, too
+    config.kernels.__enter__()
     # As on a student's machine: a container's settings would hide failures that happen there.
     os.environ.pop("PYTHONUNBUFFERED", None)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -48,6 +57,7 @@ def pytest_configure(config):
         # Workers share the cores: where a kernel's second thread gets none, each operation waits.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
     kernel_ports.use()
+    dead_kernels.notice()
     if config.option.nbval_sanitize_with is None:
         config.option.nbval_sanitize_with = str(TESTS / "rounding.cfg")
 
@@ -80,6 +90,7 @@ def pytest_unconfigure(config):
     """Leave neither a process nor a file."""
     gc.unfreeze()  # or triton, when the interpreter ends, reports what is still there as leaks
     close_kept_agent()
+    config.kernels.__exit__(None, None, None)
     shutil.rmtree(config.course_home, ignore_errors=True)
 
 

@@ -5,9 +5,11 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
-from website import pages
+from nbtorchrun.errors import InputError
+from website import finish, pages
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -44,7 +46,11 @@ def parser() -> argparse.ArgumentParser:
 def main() -> int:
     """Build what the options ask for; return the exit status."""
     options = parser().parse_args()
-    pages.write(SOURCE)
+    try:
+        pages.write(SOURCE)
+    except InputError as error:
+        print(f"run.sh: {error}", file=sys.stderr)
+        return 2
     if options.templates:
         return sphinx("gettext", ENGLISH, ROOT / "build" / "site-templates")
     output = options.output.resolve()
@@ -60,20 +66,33 @@ def main() -> int:
     (output / MARK).touch()
     wanted = [options.language] if options.language else languages()
     for language in wanted:
-        folder = output / language if len(wanted) > 1 and language != ENGLISH else output
-        if status := sphinx("html", language, folder, "-A", f"languages={' '.join(wanted)}"):
+        twins = len(wanted) > 1 and language != ENGLISH  # of the English pages, but for a few
+        folder = ROOT / "build" / f"site-{language}" if twins else output
+        only = [f"{SOURCE / page}.md" for page in finish.translated(language)] if twins else []
+        listed = ("-A", f"languages={' '.join(wanted)}")
+        if status := sphinx("html", language, folder, *listed, only=only):
             return status
+        if twins:
+            finish.take_translated(folder, output, language)
+        else:
+            finish.tidy(output)
     print(f"The site is in {output}: open index.html there.")
     return 0
 
 
-def sphinx(builder: str, language: str, output: Path, *options: str) -> int:
-    """Run Sphinx over the pages; a warning, such as a link that leads nowhere, is an error."""
+def sphinx(
+    builder: str, language: str, output: Path, *options: str, only: Iterable[str] = ()
+) -> int:
+    """Run Sphinx over the pages; a warning, such as a link that leads nowhere, is an error.
+
+    With `only`, no other pages are written.
+    """
     # All pages are read anew (-E): pictures lie beside the output, and those of an earlier build
     # may be gone with its folder.
     command = [sys.executable, "-m", "sphinx", "-E", "-q", "-W", "--keep-going", "-j", "auto"]
     command += [*options, "-b", builder, "-c", str(HERE), "-D", f"language={language}"]
     command += ["-d", str(ROOT / "build" / f"site-{builder}-{language}"), str(SOURCE), str(output)]
+    command += only
     return subprocess.call(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)})
 
 

@@ -2,24 +2,29 @@
 
 import os
 
-from website import formulas, reading
+from website import finish, formulas, reading, search, translation
 
 project = "Distributed training, measured"
 author = copyright = "the course's authors"
-extensions = ["myst_nb", "sphinx_book_theme", reading.__name__, formulas.__name__]
+extensions = ["myst_nb", "sphinx_book_theme"]
+extensions += [module.__name__ for module in (reading, formulas, search, translation)]
 locale_dirs = [os.path.join(os.path.dirname(__file__), "locale")]
 gettext_compact = False  # a file of translations for each page
 gettext_uuid = False
+suppress_warnings = ["i18n.inconsistent_references"]  # translation.py names the entry too
 templates_path = ["templates"]
 html_theme = "sphinx_book_theme"
 html_math_renderer = "mathml"
 html_static_path = ["static"]
 html_css_files = ["course.css"]
-html_search_language = "en"  # Sphinx 9.0.4 has no working search for Chinese
 html_title = project
 html_favicon = "static/ranks.svg"
-html_context = {"default_mode": "auto"}  # light or dark, as the reader's system
-html_copy_source = True  # the notebook itself, behind the download button
+html_context = {
+    "default_mode": "auto",  # light or dark, as the reader's system
+    "translated": {path.name: finish.translated(path.name) for path in finish.LOCALE.iterdir()},
+}
+html_copy_source = False
+html_use_index = False
 html_show_sphinx = False
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]
@@ -32,7 +37,8 @@ nb_merge_streams = True
 repository = os.environ.get("GITHUB_REPOSITORY", "")
 html_theme_options = {
     "home_page_in_toc": True,
-    "use_download_button": True,
+    "use_download_button": False,
+    "disable_search": True,  # the dialog of the theme: search.py has its own page
     "use_fullscreen_button": False,
     "show_toc_level": 2,
     "pygments_light_style": "a11y-high-contrast-light",

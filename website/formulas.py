@@ -1,11 +1,14 @@
 """Formulas as MathML, written when the site is built: browsers draw them without a script."""
 
+import re
 from typing import Any
 
 from docutils import nodes
-from math_core import LatexToMathML
+from math_core import LatexError, LatexToMathML
+from sphinx.util import logging
 
 CONVERTER = LatexToMathML(annotation=True)  # with the LaTeX: a copied formula can be used
+LOGGER = logging.getLogger(__name__)
 
 
 def inline(translator: Any, node: nodes.Element) -> None:
@@ -22,8 +25,21 @@ def block(translator: Any, node: nodes.Element) -> None:
 
 def _write(translator: Any, node: nodes.Element, display: bool) -> None:
     latex = node.astext()
-    translator.body.append(CONVERTER.convert_with_local_state(latex, displaystyle=display))
+    if wrong := why_unreadable(latex):
+        LOGGER.warning(wrong, location=node)
+    else:
+        translator.body.append(CONVERTER.convert_with_local_state(latex, displaystyle=display))
     raise nodes.SkipNode
+
+
+def why_unreadable(latex: str) -> str:
+    """What is wrong with a formula; '' if it can be drawn."""
+    try:
+        CONVERTER.convert_with_local_state(latex, displaystyle=True)
+    except LatexError as error:
+        plain = re.sub(r"\x1b\[[\d;]*m", "", str(error)).strip()  # it comes in colour
+        return f"the formula {latex} cannot be drawn: {plain.splitlines()[0]}"
+    return ""
 
 
 def setup(app: Any) -> dict[str, bool]:

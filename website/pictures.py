@@ -3,9 +3,8 @@
 import base64
 from typing import Any
 
-from course_utils import paths
-from course_utils.errors import InputError
-from course_utils.notebook import cells
+from course_utils import cells, paths
+from nbtorchrun.errors import InputError
 
 # Name: the notebook and the id of the cell that has saved it.
 ON_THE_HOME_PAGE = {
@@ -52,9 +51,9 @@ def saved(notebook: str, cell: str) -> bytes:
 def verdict() -> str:
     """The first verdict about a hang in notebook 00: what a student sees first of one."""
     for output in _outputs("00"):
-        text = "".join(output.get("text", ""))
-        if text.startswith("the run hangs"):
-            return text
+        _, hangs, why = "".join(output.get("text", "")).partition("the run hangs")
+        if hangs:
+            return hangs + why
     raise InputError("the home page shows a verdict from notebook 00, and no output has one there")
 
 

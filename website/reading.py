@@ -1,12 +1,15 @@
 """What Sphinx must know to read the notebooks: links as in JupyterLab, and worker cells."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from IPython.lib.lexers import IPython3Lexer
 from pygments.lexer import bygroups, inherit, using
 from pygments.lexers.python import Python3Lexer
-from pygments.token import Keyword, Text
+from pygments.token import Keyword, Name, Operator, Punctuation, Text, Whitespace
+
+PLAIN = (Name, Operator, Punctuation, Whitespace)  # half of a page, if each had a colour
 
 
 class CourseLexer(IPython3Lexer):
@@ -23,6 +26,18 @@ class CourseLexer(IPython3Lexer):
             inherit,
         ]
     }
+
+    def get_tokens(self, *arguments: Any, **options: Any) -> Iterator[tuple[Any, str]]:
+        """The parts of a text; plain names and signs have no colour, neighbours are one part."""
+        kind, text = Text, ""
+        for other, part in super().get_tokens(*arguments, **options):
+            colour = Text if other in PLAIN else other
+            if colour is not kind:
+                if text:
+                    yield kind, text
+                kind, text = colour, ""
+            text += part
+        yield kind, text
 
 
 def slug(heading: str) -> str:

@@ -4,10 +4,10 @@ import sys
 
 from benchmarks.peers import HERE
 from benchmarks.peers.work import serve
-from course_utils.errors import LaunchError
-from course_utils.launcher.client import kept_agent
-from course_utils.launcher.options import Options
-from course_utils.launcher.running import launch_path
+from nbtorchrun.errors import LaunchError
+from nbtorchrun.launcher.client import kept_agent
+from nbtorchrun.launcher.options import Options
+from nbtorchrun.launcher.running import launch_path
 
 WARM = sys.argv[1] == "warm"
 if WARM:

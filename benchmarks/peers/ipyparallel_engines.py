@@ -5,7 +5,7 @@ import atexit
 import ipyparallel
 
 from benchmarks.peers.work import serve
-from course_utils.worker.ports import free_port
+from nbtorchrun.worker.ports import free_port
 
 cluster = ipyparallel.Cluster(n=2, log_level=40)
 engines = cluster.start_and_connect_sync()[:]

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from course_utils.errors import LaunchError
-from course_utils.launcher.options import Options
-from course_utils.launcher.running import launch_path
-from course_utils.notebook import files
-from course_utils.runs import Run
+from course_utils import files
+from nbtorchrun.errors import LaunchError
+from nbtorchrun.launcher.options import Options
+from nbtorchrun.launcher.running import launch_path
+from nbtorchrun.runs import Run
 
 PATIENCE = 900.0  # seconds
 

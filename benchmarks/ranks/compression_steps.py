@@ -11,8 +11,8 @@ import torch
 import torch.distributed as dist
 from methods import EVERY, METHODS, steps
 
-from course_utils.meter import meter
-from course_utils.worker import init, report
+from nbtorchrun.meter import meter
+from nbtorchrun.worker import init, report
 
 init()
 torch.set_num_threads(1)

@@ -11,7 +11,7 @@ from context_parallel import shard_sequence
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from course_utils.worker import device, init, report, worst_of_ranks
+from nbtorchrun.worker import device, init, report, worst_of_ranks
 
 HEADS = 8
 SIZES = {  # positions, KV heads

@@ -19,7 +19,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torchvision.models import resnet18
 from transformer import Transformer
 
-from course_utils.worker import device, init, report
+from nbtorchrun.worker import device, init, report
 
 ROUNDS, WARM_UP = 20, 4
 ONE = "one process"

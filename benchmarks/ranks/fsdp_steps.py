@@ -13,7 +13,7 @@ from bytes_alive import BytesAlive
 from stages import in_place, shard_blocks
 from torch import Tensor, nn
 
-from course_utils.worker import device, init, report
+from nbtorchrun.worker import device, init, report
 
 ROUNDS, WARM_UP, STEPS, COUNTED = 12, 3, 2, 8
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 from torch.nn.functional import mse_loss
 
-from course_utils.worker import device, init, report
+from nbtorchrun.worker import device, init, report
 
 M, WIDTH, ROWS, UNIT = 8, 64, 64, 0.01
 ROUNDS, WARM_UP, STEPS = 8, 2, 3

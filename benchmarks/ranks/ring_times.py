@@ -12,7 +12,7 @@ import ring_allreduce as ring
 import torch
 import torch.distributed as dist
 
-from course_utils.worker import init, report
+from nbtorchrun.worker import init, report
 
 
 def gloo_reduce_scatter(values: torch.Tensor) -> None:

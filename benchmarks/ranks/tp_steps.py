@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy
 from torch_tensor_parallel import BLOCK, ENDS, parallelize_block
 from transformer import Transformer
 
-from course_utils.worker import device, init, report
+from nbtorchrun.worker import device, init, report
 
 VOCAB_SIZE, HEADS, LAYERS = 960, 12, 4
 SIZES = {  # width, tokens a sequence, sequences

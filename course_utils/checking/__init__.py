@@ -1,1 +1,1 @@
-"""The framework of exercises: what `check` does with the files of `exercises/`."""
+"""The framework of exercises: what `check` does with the files of `lessons/`."""

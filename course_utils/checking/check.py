@@ -1,21 +1,21 @@
 """Exercises: `check("04.2")` says whether an answer is right, and if not, what to look at.
 
-An exercise is a function that raises `Wrong` at the first wrong value and returns what it proved.
-The files `exercises/nbNN.py` hold them, one for each notebook. `check` says one of three states:
-*to do*, *passed* with what was proven, or *not yet* with what to look at.
+An exercise is a file, `lessons/nbNN/exercise_NN_M.py`, whose cases run on the ranks and raise
+`Wrong` at the first wrong value. `check` says one of three states: *to do*, *passed* with what was
+proven, or *not yet* with what to look at.
 """
 
 import html
 from dataclasses import dataclass
 from typing import Any
 
-from course_utils.checking import calls, refusals
+from course_utils import answers, files
+from course_utils.checking import calls, probes, refusals
 from course_utils.checking.compare import Wrong
-from course_utils.checking.registry import Exercise, exercises_of, find, notebooks
-from course_utils.display import cards, page
-from course_utils.display.text import capped
-from course_utils.errors import InputError
-from course_utils.notebook import answers, files
+from course_utils.exercises import Exercise, exercises_of, find, notebooks
+from nbtorchrun.display import cards, page
+from nbtorchrun.display.text import capped
+from nbtorchrun.errors import InputError
 
 COLOURS = {"to do": cards.OPEN, "passed": cards.GOOD, "not yet": cards.BAD}
 MARKS = {"to do": "○", "passed": "✓", "not yet": "✗"}
@@ -80,12 +80,12 @@ def check(number: str, answer: Any = None) -> None:
 
     Args:
         number: the exercise's number, as "04.2".
-        answer: the student's function, where the exercise asks for one and not for a worker file.
+        answer: refused; an earlier edition of the course took functions.
     """
     found = result(number, answer)
     _states[number] = found.state
     _tries[number] = _tries.get(number, 0) + (found.state == "not yet")
-    answers.note(number, found.state == "passed", found.exercise.file is not None)
+    answers.note(number, found.state == "passed")
     page.show(found.card(), str(found))
 
 
@@ -123,41 +123,39 @@ def _earlier(number: str) -> str:
 check.progress = progress
 
 
-def has_passed(number: str) -> bool:
-    """Whether the last `check` of that exercise in this process passed."""
-    return _states.get(number) == "passed"
-
-
 def result(number: str, answer: Any = None) -> Result:
     """What `check` prints, as an object."""
     found = find(number)
-    if not found.file and answer is None:
-        raise InputError(f'{number} asks for a function: check("{number}", your_function)')
+    if answer is not None:
+        raise InputError(
+            f"{number} checks a file: write your answer in the cell that begins with "
+            f'%%worker {found.file}, run that cell, and then check("{number}") alone'
+        )
     calls.printed.clear()
     try:
-        proven = _tested(found, answer)
+        _test(found)
     except NotImplementedError:
         return _unwritten(found)
     except Wrong as wrong:
         hint = tuple(line for line in wrong.hint.splitlines() if line)
         lines = [*wrong.message.splitlines(), *hint, *_printed(), way_out(number)]
         return Result(found, "not yet", lines, hint)
-    return Result(found, "passed", [*proven, *_printed()])
+    return Result(found, "passed", [*found.proven, *_printed()])
 
 
-def _tested(found: Exercise, answer: Any) -> list[str]:
+def _test(exercise: Exercise) -> None:
     """Check that the answer is the student's own, then that it is right."""
-    if found.file is None:
-        refusals.check_function(answer, found.without)
-        return found.test(answer)
-    files.write_missing(found.file)
-    refusals.check_file(found.file, found.without, found.solution)
-    return found.test()
+    files.write_missing(exercise.file)
+    as_given = exercise.as_given and refusals.is_as_given(exercise.file, exercise.as_given)
+    if as_given or refusals.is_a_stub(exercise.file):  # whatever else is missing
+        raise NotImplementedError
+    refusals.check_file(exercise.file, exercise.without, exercise.ours)
+    probes.run(exercise)
 
 
 def _unwritten(found: Exercise) -> Result:
     """What to say when a stub is left: *to do*, unless another part has been written."""
-    left = refusals.begun(found.file) if found.file else ""
+    left = refusals.begun(found.file)
     if not left:
         return Result(found, "to do", [])
     still = f"{left} still raises NotImplementedError. Write it too, then check again."

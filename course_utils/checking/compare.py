@@ -233,11 +233,7 @@ def judge(
     if found["random"]:
         hint = "Other code draws from it too. Make a torch.Generator of your own."
         raise Wrong(f"{where} changed the global random state", hint)
-    if found["shared"]:
-        hint = (
-            "The caller may still hold the first answer. Does yours keep one buffer for all calls?"
-        )
-        raise Wrong(f"{where}: two calls gave answers in the same memory", hint)
+    expect_own_memory(where, found)
     if found["unwaited"]:
         hint = "The values are right only by luck. Do you keep every request and wait for it?"
         requests = count(found["unwaited"], "request")
@@ -245,6 +241,22 @@ def judge(
     if found["hidden"] > HIDDEN:
         hint = "Do your ranks also talk through a store or a thread?"
         raise Wrong(f"{where} sent {found['hidden']:,} bytes outside its collectives", hint)
+
+
+def expect_own_memory(where: str, found: Mapping[str, Any]) -> None:
+    """Raise `Wrong` if two calls gave answers in the same memory."""
+    if found["shared"]:
+        hint = (
+            "The caller may still hold the first answer. Does yours keep one buffer for all calls?"
+        )
+        raise Wrong(f"{where}: two calls gave answers in the same memory", hint)
+
+
+def expect_new(where: str, found: Mapping[str, Any]) -> None:
+    """Raise `Wrong` if an answer is a tensor that the student's function was given, or a view."""
+    if found["given"]:
+        said = f"{where} returned memory that it was given"
+        raise Wrong(said, "Whoever changes the one later changes the other. Return a new tensor.")
 
 
 def tensors(where: str, found: Mapping[str, Any], number: int, hint: str) -> list[dict[str, Any]]:
@@ -274,9 +286,15 @@ def expect_calls(where: str, got: list, allowed: Iterable[list], hint: str = "")
         raise Wrong(said, hint or "The values are right. Which collective does exactly this?")
 
 
-def expect_two_numbers(where: str, got: list) -> None:
-    """Raise `Wrong` if a rank sent the others more than two numbers, in one call or in two."""
+def expect_two_numbers(where: str, got: list, ranks: int) -> None:
+    """Raise `Wrong` if a rank sent the others more than two numbers, or none, in its collectives.
+
+    Two numbers may travel in one call or in two.
+    """
     most_calls, most_bytes = 2, 32
+    if ranks > 1 and not any(size for _, size in got):
+        hint = "The value is right. What carried it to this rank: a store, a file, a thread?"
+        raise Wrong(f"{where} called {named_calls(got)}: no collective carried a number", hint)
     if len(got) > most_calls or sum(size for _, size in got) > most_bytes:
         said = f"{where} called {named_calls(got)}, allowed are {most_calls} collectives"
         hint = "Which two numbers are all that the other ranks need from this one?"

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from course_utils.diagnosis.calls import noted_calls
-from course_utils.diagnosis.verdict import Says
-from course_utils.notebook import files
-from course_utils.runs import Run
+from course_utils.exercises import Exercise
+from nbtorchrun.diagnosis.calls import noted_calls
+from nbtorchrun.diagnosis.verdict import Says
+from nbtorchrun.runs import Run
 
 TIMEOUT = "stopped at its timeout"  # too slow, which is no deadlock
 STACKED = "allgather: invalid tensor size"  # an output (N, n), which NCCL would take
@@ -29,8 +29,8 @@ def verdict(run: Run) -> str:
     return "\n".join(lines)
 
 
-def hint(run: Run, path: Path) -> str:
-    """What to add to the verdict on a failed run; '' if the verdict says enough."""
+def hint(run: Run) -> str:
+    """The question for the verdict on a failed run; '' if the verdict says enough."""
     nproc = len(run.ranks)
     if STACKED in run.verdict.title:
         return "gloo fills one dimension: an output of N * n rows. `unflatten` it afterwards."
@@ -43,12 +43,35 @@ def hint(run: Run, path: Path) -> str:
                     f"Rank {rank.number} calls {call.name} with rank {peer}{where}, but there is "
                     f"no rank {peer}: the ranks are 0 to {nproc - 1}."
                 )
+    return ""
+
+
+def called_from(run: Run, students: list[str]) -> str:
+    """The student's line that called what raised elsewhere; '' if none did.
+
+    Args:
+        run: the run.
+        students: the names of the files that the student may have written.
+    """
+    blamed = run.verdict
+    for rank in run.ranks:
         for frame in reversed((rank.last("end") or {}).get("frames", [])):
-            name, blamed = Path(frame["file"]).name, run.verdict
-            if name in files.imported(path) and blamed.kind == "raised" and blamed.file:
+            name = Path(frame["file"]).name
+            if name in students and blamed.kind == "raised" and blamed.file:
                 there = Path(blamed.file).name == name
                 return "" if there else f"From workers/{name}, line {frame['line']}."
     return ""
+
+
+def hint_of(exercise: Exercise, ranks: int, message: str) -> str:
+    """The question that an exercise has for a verdict; '' if it has none."""
+    fitting = [hint for part, hint in exercise.hints.items() if part in message]
+    if TIMEOUT in message:
+        fitting.append("Which loop never ends?")
+    fitting.append(exercise.alone if ranks == 1 else "")
+    fitting.append(lonely(exercise.lonely)(ranks, message))
+    fitting.append(of_backward(ranks, message))
+    return next(filter(None, fitting), "")
 
 
 def of_backward(ranks: int, message: str) -> str:

@@ -19,17 +19,16 @@ from torch.utils._pytree import tree_leaves
 from course_utils.checking.calls import random_state, same
 from course_utils.checking.compare import Wrong, count, name_of, plain
 from course_utils.checking.values import is_tensor, type_name
-from course_utils.meter import meter
-from course_utils.worker import _emit, _plain, device, rank
+from nbtorchrun.meter import meter
+from nbtorchrun.worker import device, events, rank
 
-# Code that calls one of these methods has not forgotten its request.
 ENDS = ("wait", "is_completed", "get_future", "get_future_result", "synchronize", "result")
 _cases = itertools.count()
 
 
 def report(**values: Any) -> None:
     """Send named values of this rank to the check; `check.probe` returns these and no others."""
-    _emit("finding", _plain(values))
+    events.emit("finding", events.plain(values))
 
 
 @contextmanager
@@ -38,13 +37,16 @@ def judging() -> Iterator[None]:
 
     It has to go on where other ranks may wait for it. `check` shows the first case of all ranks.
     """
-    number = next(_cases)
+    alone = os.environ["WORLD_SIZE"] == "1"
     try:
         yield
     except Wrong as wrong:
-        report(wrong=wrong.message, hint=wrong.hint, number=number)
-        if os.environ["WORLD_SIZE"] == "1":
+        report(wrong=wrong.message, hint=wrong.hint, case=next(_cases))
+        if alone:
             raise SystemExit from None
+    else:
+        if not alone:
+            report(case=next(_cases))  # the check sees which ranks came this far
 
 
 def where(case: str = "") -> str:
@@ -77,10 +79,10 @@ def observe(
     """Call the student's function; return its answer, and all that `judge` looks at.
 
     `kind`, `answer` and `dtype` of the answer, `kinds` and `dtypes` of its parts; whether a second
-    call gave an answer in memory that it `shared` with the first; the arguments that were
-    `changed`; whether the `random` state was; `calls` as `[name, bytes]`, the `peers` to which
-    messages went, requests that were `unwaited`, and bytes on the wire that no call accounts for,
-    `hidden`.
+    call gave an answer in memory that it `shared` with the first; whether the answer is in memory
+    that was `given`; the arguments that were `changed`; whether the `random` state was; `calls` as
+    `[name, bytes]`, the `peers` to which messages went, requests that were `unwaited`, and bytes on
+    the wire that no call accounts for, `hidden`.
 
     Args:
         function: the student's.
@@ -102,6 +104,7 @@ def observe(
     return {
         **described(answer),
         "shared": shared,
+        "given": _shared(answer, arguments),
         "changed": changed,
         "random": random_state() != state,
         "calls": [[call.name, call.bytes] for call in moved.calls],

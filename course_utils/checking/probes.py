@@ -1,40 +1,45 @@
-"""Runs a script of `exercises/probes`, which calls the student's worker file, on several ranks."""
+"""Runs the cases of an exercise, which call the student's functions, on several ranks."""
 
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from course_utils import files
 from course_utils.checking import calls, failures
 from course_utils.checking.compare import Wrong, count
-from course_utils.checking.registry import EXERCISES
-from course_utils.launcher.options import Options
-from course_utils.launcher.running import launch_path
-from course_utils.notebook import files
+from course_utils.exercises import Exercise
+from nbtorchrun.launcher.options import Options
+from nbtorchrun.launcher.running import launch_path
+from nbtorchrun.runs import Rank
 
-TIMEOUT, STALL = 60, 5  # seconds that a run may take, and that no rank may compute in
+CASES = Path(__file__).parent / "on_ranks" / "cases.py"
+STALL = 5  # seconds in which no rank may compute
 
 
-def probe(file: str | Path, nproc: int, *arguments: Any) -> list[dict[str, Any]]:
-    """Run a script that calls the student's worker file, and return its findings.
-
-    Args:
-        file: its name in `exercises/probes`; it imports the student's file.
-        nproc: number of ranks.
-        *arguments: passed to the script.
-
-    Returns:
-        What the script passed to `findings.report`, rank by rank, each with its `rank`.
+def run(exercise: Exercise) -> None:
+    """Run the cases of an exercise on each of its numbers of ranks.
 
     Raises:
         NotImplementedError: the student has not begun.
-        Wrong: the script found something wrong in a `findings.judging` block: its first case.
-        Wrong: the run failed, with the verdict as its message; or it was ended too early.
+        Wrong: the answer is wrong.
     """
-    path = EXERCISES / "probes" / file
-    files.write_missing(*files.imported(path))
-    run = launch_path(path, map(str, arguments), Options(nproc, TIMEOUT, STALL, show=False))
+    students = [exercise.file, *files.imported(exercise.path)]
+    files.write_missing(*students)
+    for ranks in exercise.ranks:
+        try:
+            _run(exercise, ranks, students)
+        except Wrong as wrong:
+            hint = wrong.hint or failures.hint_of(exercise, ranks, wrong.message)
+            raise Wrong(wrong.message, hint) from None
+
+
+def _run(exercise: Exercise, nproc: int, students: list[str]) -> None:
+    """Run the cases on that many ranks; raises as `run` does."""
+    options = Options(nproc, exercise.seconds, STALL, show=False)
+    run = launch_path(CASES, [str(exercise.path)], options)
     calls.printed[:] = [
-        f"rank {r.number}: {line}" for r in run.ranks for line in failures.said(r.stdout)
+        f"rank {r.number}: {line}" if nproc > 1 else line
+        for r in run.ranks
+        for line in failures.said(r.stdout)
     ]
     ranks = count(nproc, "rank")
     findings = [
@@ -43,29 +48,22 @@ def probe(file: str | Path, nproc: int, *arguments: Any) -> list[dict[str, Any]]
         for event in rank.events()
         if event["kind"] == "finding"
     ]
-    if wrong := [finding for finding in findings if "wrong" in finding]:
-        first = min(wrong, key=lambda finding: (finding["number"], finding["rank"]))
+    wrong = [finding for finding in findings if "wrong" in finding]
+    first = min(wrong, key=lambda finding: (finding["case"], finding["rank"]), default=None)
+    if first and (run.ok or _came_to(first["case"], run.ranks, findings)):
         raise Wrong(first["wrong"], first["hint"])
     if not run.ok:
         # Stubs raise it bare; PyTorch raises it too, with a message.
         if run.verdict.error == "NotImplementedError":
             raise NotImplementedError
-        raise Wrong(f"{ranks}: {failures.verdict(run)}", failures.hint(run, path))
+        said = f"{ranks}: {failures.verdict(run)}\n{failures.called_from(run, students)}"
+        raise Wrong(said.rstrip("\n"), failures.hint(run))
     if any((rank.last("end") or {}).get("how") != "finished" for rank in run.ranks):
         ended = "your file ended the script before the check was done"
         raise Wrong(f"{ranks}: {ended}", "Is there an exit() in it?")
-    return findings
 
 
-def probe_each(
-    file: str,
-    numbers: Iterable[int],
-    *arguments: Any,
-    hint: Callable[[int, str], str] = lambda ranks, message: "",
-) -> None:
-    """Run a probe on each number of ranks; `hint(ranks, message)` serves where it gives no hint."""
-    for ranks in numbers:
-        try:
-            probe(file, ranks, *arguments)
-        except Wrong as wrong:
-            raise Wrong(wrong.message, wrong.hint or hint(ranks, wrong.message)) from None
+def _came_to(case: int, ranks: list[Rank], findings: list[dict[str, Any]]) -> bool:
+    """Whether every rank came to the end of a case; a wrong value may say that one was missing."""
+    last = {finding["rank"]: finding["case"] for finding in findings if "case" in finding}
+    return all(last.get(rank.number, -1) >= case for rank in ranks)

@@ -1,9 +1,16 @@
 """Numbers, and nested lists of them: whether they agree within a tolerance."""
 
 import math
+import sys
+from collections import deque
+from collections.abc import Iterator, KeysView, ValuesView
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+
+IN_ORDER = (list, tuple, range, deque, Iterator, KeysView, ValuesView)
 
 
 def close(got: Any, expected: Any, tolerance: float = 1e-9) -> bool:
@@ -41,12 +48,29 @@ def is_number(value: Any) -> bool:
 
 def plain(value: Any) -> Any:
     """Tensors as nested lists, numbers as they are, anything else as the name of its type."""
-    if hasattr(value, "tolist"):  # NumPy's numbers too
+    if _is_array(value):  # NumPy's numbers too
         return value.tolist() if is_plain(value) else type_name(value)
     if isinstance(value, (list, tuple)):
         return list(map(plain, value))
-    known = isinstance(value, (bool, int, float, str, type(None)))
+    if isinstance(value, (Fraction, Decimal, int)):
+        return _plain_number(value)
+    known = isinstance(value, (float, str, type(None)))
     return value if known else f"{type(value).__name__} object"
+
+
+def _plain_number(value: Fraction | Decimal | int) -> Any:
+    """Exact numbers as Python's; those beyond every float as words, which no number equals."""
+    try:
+        as_float = float(value)
+    except OverflowError:
+        return f"{type(value).__name__} beyond 1e308"
+    return value if isinstance(value, int) else as_float
+
+
+def _is_array(value: Any) -> bool:
+    """Whether it is a tensor of torch, or an array or a number of NumPy."""
+    torch = sys.modules.get("torch")  # who has no torch has no tensor
+    return isinstance(value, (np.ndarray, np.generic)) or bool(torch and torch.is_tensor(value))
 
 
 def type_name(value: Any) -> str:
@@ -69,6 +93,8 @@ def is_tensor(value: Any) -> bool:
 
 def _special(value: Any) -> str:
     """What makes a tensor special, as `meta`, `sparse_coo` or `complex`; '' for anything else."""
+    if not _is_array(value):
+        return ""
     for kind in ("meta", "nested", "quantized"):
         if getattr(value, f"is_{kind}", False):
             return kind
@@ -80,27 +106,30 @@ def _special(value: Any) -> str:
 
 
 def lists_of_ints(values: Any) -> list[list[int]] | None:
-    """Lists, or tuples, of whole numbers as lists of ints; None if it is anything else.
+    """Lists of whole numbers, or anything else in order, as lists; None if it is anything else.
 
     Numbers of NumPy and torch count. 2.5 and "2" do not, whatever `int` makes of them.
     """
-    rows = _listed(values)
-    found = None if rows is None else [_listed(row) for row in rows]
+    rows = listed(values)
+    found = None if rows is None else [listed(row) for row in rows]
     if found is None or None in found:
         return None
-    whole = [[_number(each) for each in row] for row in found]
+    whole = [[as_number(each) for each in row] for row in found]
     return whole if all(type(n) is int for row in whole for n in row) else None
 
 
-def _number(value: Any) -> Any:
+def as_number(value: Any) -> Any:
     """A number of NumPy or torch as Python's; anything else as it is."""
-    return value.item() if getattr(value, "ndim", 1) == 0 and is_plain(value) else value
+    return value.item() if _is_array(value) and value.ndim == 0 and is_plain(value) else value
 
 
-def _listed(values: Any) -> list[Any] | None:
-    """The items of a list, a tuple, a range, an array or a tensor; None for anything else."""
-    values = values.tolist() if hasattr(values, "tolist") and is_plain(values) else values
-    return list(values) if isinstance(values, (list, tuple, range)) else None
+def listed(values: Any) -> list[Any] | None:
+    """The items of what has an order: a list, a generator, a dict's keys, a tensor, or the like.
+
+    None for anything else. A generator gives its items once: use what this returns.
+    """
+    values = values.tolist() if _is_array(values) and is_plain(values) else values
+    return list(values) if isinstance(values, IN_ORDER) else None
 
 
 def _are_floats(values: Any) -> bool:

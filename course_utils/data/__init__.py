@@ -19,7 +19,7 @@ from course_utils.data.downloads import DataError
 
 __all__ = ["Corpus", "DataError", "Digits", "Images", "digits", "images", "stdlib_text"]
 
-DIGITS = Path(__file__).with_name("digits.npz")
+DIGITS = paths.ROOT / "data" / "digits.npz"
 TEST_SHARE = 10  # one file in ten is for testing
 # Generated tables and test suites: large, and not written by people.
 LEFT_OUT = ("test", "tests", "idlelib", "lib2to3", "site-packages", "encodings", "pydoc_data")

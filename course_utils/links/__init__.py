@@ -16,13 +16,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from course_utils.diagnosis.verdict import Verdict
-from course_utils.errors import InputError, LaunchError
-from course_utils.launcher.client import python_path
-from course_utils.launcher.folder import RunFolder
-from course_utils.launcher.options import Options
-from course_utils.notebook.files import script_path
-from course_utils.runs import Rank, Run
+from course_utils.files import script_path
+from nbtorchrun.diagnosis.verdict import Verdict
+from nbtorchrun.errors import InputError, LaunchError
+from nbtorchrun.launcher.client import python_path
+from nbtorchrun.launcher.folder import RunFolder
+from nbtorchrun.launcher.options import Options
+from nbtorchrun.runs import Rank, Run
 
 MAX_HOSTS = 16  # more would measure this machine's cores
 TUN = "/dev/net/tun"  # what makes virtual cards
@@ -109,7 +109,7 @@ def run(
     nproc: int = 1,
     mbit: float = 100,
     delay: float = 0.0,
-    timeout: float = 120,
+    timeout: float = 300,
     told: Callable[[dict[str, Any]], object] = lambda report: None,
     restarts: int = 0,
     patience: float = 0,
@@ -195,7 +195,7 @@ def hosts_process(words: list[str], output: Any) -> Any:
 
 def environ() -> dict[str, str]:
     """This process's environment, without torchrun's variables in case it is a rank itself."""
-    of_a_rank = ("TORCHELASTIC_", "COURSE_RUN_DIR")
+    of_a_rank = ("TORCHELASTIC_", "NBTORCHRUN_RUN_DIR")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(of_a_rank)}
     return kept | {"PYTHONPATH": python_path(kept.get("PYTHONPATH"))}
 

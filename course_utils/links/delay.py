@@ -17,7 +17,7 @@ import traceback
 from collections import deque
 
 from course_utils.links import TUN
-from course_utils.worker import guards
+from nbtorchrun.worker import guards
 
 # include/uapi/linux: if_tun.h, if_packet.h
 TUNSETIFF, TUNSETOFFLOAD = 0x400454CA, 0x400454D0

@@ -13,10 +13,10 @@ import threading
 import time
 from pathlib import Path
 
-from course_utils.launcher.request import script_orders
 from course_utils.links import BRIDGE, address, limit, link, meeting
 from course_utils.links.delay import start
-from course_utils.worker import bootstrap, guards
+from nbtorchrun.launcher.request import script_orders
+from nbtorchrun.worker import bootstrap, guards
 
 CLONE_NEWNET = 0x40000000  # include/uapi/linux/sched.h
 

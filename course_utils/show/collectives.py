@@ -6,10 +6,10 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from course_utils import palette
-from course_utils.formats import number
-from course_utils.runs import Run
 from course_utils.show import style
+from nbtorchrun import palette
+from nbtorchrun.formats import number
+from nbtorchrun.runs import Run
 
 Held = Mapping[int, Sequence[float]]  # rank -> its numbers
 Step = dict[int, dict[str, Any]]  # rank -> what it reported: `holds`, `sends`, perhaps `to`
@@ -53,7 +53,7 @@ def collective(run: Run, *, title: str) -> None:
     for axes in every:
         axes.set_xlim(0, max(needed, PLACES[columns == 1]))
     for axes, (name, (before, after)) in zip(every, held.items(), strict=False):
-        _draw(axes, name, ranks, before, after)
+        stages(axes, ranks, {"before": before, "after": after}, [name])
     plt.show()
 
 
@@ -62,31 +62,57 @@ def _widest(held: Held) -> int:
     return max(map(len, held.values()))
 
 
-def _draw(axes: Axes, name: str, ranks: int, before: Held, after: Held) -> None:
-    """One collective: a row for each rank, with what it had on the left and has on the right."""
-    arrow = NAMES + _widest(before)
-    owner = {value: rank for rank in sorted(before, reverse=True) for value in before[rank]}
+def stages(
+    axes: Axes,
+    ranks: int,
+    held: Mapping[str, Mapping[int, Sequence[float | None]]],
+    calls: Sequence[str],
+) -> float:
+    """Draw a row for each rank, with what it holds in each stage, and an arrow for each call.
+
+    Args:
+        axes: to draw on.
+        ranks: how many there are.
+        held: the heading of a stage -> rank -> its numbers; None is an empty place.
+        calls: the names beside the arrows, from one stage to the next.
+
+    Returns:
+        where the last stage ends.
+    """
+    first = next(iter(held.values()))
+    owner = {value: rank for rank in sorted(first, reverse=True) for value in first[rank]}
     axes.set_ylim(ranks, -0.75)
     for rank in range(ranks):
         axes.text(0.2, rank + 0.5, f"rank {rank}", va="center")
         axes.plot([0.05, 0.05], [rank + 0.2, rank + 0.8], color=palette.colour(rank), linewidth=3)
-    for left, held, when in ((NAMES, before, "before"), (arrow + ARROW, after, "after")):
+    left = NAMES
+    for stage, (when, of_rank) in enumerate(held.items()):
+        if stage:
+            head, tail = (left - 0.3, ranks / 2), (left - ARROW + 0.1, ranks / 2)
+            axes.annotate("", head, tail, arrowprops={"arrowstyle": "-|>", "color": style.GREY})
+            words = calls[stage - 1]
+            style.centred(axes, left - ARROW / 2, ranks / 2 - 0.12, words, va="bottom")
         axes.text(left, -0.3, when, va="center", color=style.GREY)
         for rank in range(ranks):
-            _boxes(axes, left, rank, held.get(rank, ()), owner, ranks)
-    head, tail = (arrow + ARROW - 0.3, ranks / 2), (arrow + 0.1, ranks / 2)
-    axes.annotate("", head, tail, arrowprops={"arrowstyle": "-|>", "color": style.GREY})
-    style.centred(axes, arrow + ARROW / 2, ranks / 2 - 0.12, name, va="bottom")
+            _boxes(axes, left, rank, of_rank.get(rank, ()), owner, ranks)
+        left += _widest(of_rank) + ARROW
+    return left - ARROW
 
 
 def _boxes(
-    axes: Axes, left: float, row: int, held: Sequence[float], owner: dict[float, int], ranks: int
+    axes: Axes,
+    left: float,
+    row: int,
+    held: Sequence[float | None],
+    owner: dict[float, int],
+    ranks: int,
 ) -> None:
-    """The numbers that one rank holds, side by side; an empty frame if it holds none."""
-    if not held:
-        style.box(axes, left, row, CELL, ROW, fill=False, edgecolor="#BBBBBB", linestyle=":")
-    for place, value in enumerate(held):
+    """The numbers that one rank holds, side by side; an empty frame where it holds none."""
+    for place, value in enumerate(held or (None,)):
         x, middle = left + place, left + place + CELL / 2
+        if value is None:
+            style.box(axes, x, row, CELL, ROW, fill=False, edgecolor="#BBBBBB", linestyle=":")
+            continue
         if value in owner:
             style.box(axes, x, row, CELL, ROW, **palette.ground(palette.colour(owner[value])))
             style.centred(axes, middle, row + ROW / 2, number(float(value)))
@@ -106,7 +132,7 @@ def steps(run: Run, *, title: str) -> None:
 
     Args:
         run: a rank that sends in step S calls `report(step=S, holds=[...], sends=C)` when the step
-            begins. C is a chunk or a list of them; `to=R` draws an arrow to rank R. Each rank
+            begins. C is a chunk or a list of them; `to=R` names the rank that gets it. Each rank
             reports once more at the end, with `sends=None`. `holds` has a number for each chunk.
             Rank r starts with 10^r, so the digits of a sum say whose values are in it.
 
@@ -140,7 +166,7 @@ def steps(run: Run, *, title: str) -> None:
 
 
 def _step(axes: Axes, steps: list[Step], number: int, size: float) -> None:
-    """A row for each rank, a column for each chunk, a frame around what it sends, and an arrow."""
+    """A row for each rank, a column for each chunk, a frame around what it sends, and to whom."""
     step, ranks = steps[number], len(steps[number])
     for rank, report in sorted(step.items()):
         holds, sends = report["holds"], report["sends"]
@@ -156,11 +182,9 @@ def _step(axes: Axes, steps: list[Step], number: int, size: float) -> None:
                 frame = {"fill": False, "edgecolor": palette.colour(rank), "linewidth": 1.8}
                 style.box(axes, chunk + 0.04, rank + 0.1, 0.92, 0.8, **frame)
         if "to" in report:
-            look = {"arrowstyle": "-|>", "color": palette.colour(rank)}
-            bend = {"connectionstyle": f"arc3,rad={-0.35 if report['to'] > rank else 0.35}"}
-            ends = (len(holds) + 0.1, report["to"] + 0.5), (len(holds) + 0.1, rank + 0.5)
-            axes.annotate("", *ends, arrowprops=look | bend)
-    axes.set_xlim(-1.3, len(holds) + 0.9 * any("to" in each for each in step.values()))
+            look = {"ha": "left", "fontsize": size, "color": style.GREY}
+            style.centred(axes, len(holds) + 0.12, rank + 0.5, f"→ rank {report['to']}", **look)
+    axes.set_xlim(-1.3, len(holds) + 1.5 * any("to" in each for each in step.values()))
     axes.set_ylim(ranks, -0.2)
     last = number == len(steps) - 1
     axes.set_title("at the end" if last else f"step {number + 1} begins", fontsize=size + 2)

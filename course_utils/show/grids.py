@@ -7,8 +7,8 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from course_utils import palette
 from course_utils.show import style
+from nbtorchrun import palette
 
 UNIT = 0.13  # inches per row or column of a matrix
 SIGN = 3.0  # the room for an operator, in columns

@@ -2,7 +2,8 @@
 
 import io
 from binascii import b2a_base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -11,9 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
 
-from course_utils.display import page
+from nbtorchrun.display import page
 
 LONGEST = 600  # characters of a description
+_quick = False  # whether a picture is for a slider: nobody saves it, and somebody waits for it
 
 
 def install() -> None:
@@ -26,6 +28,17 @@ def install() -> None:
         get_ipython().display_formatter.formatters["image/png"].for_type(Figure, png)
 
 
+@contextmanager
+def quickly() -> Iterator[None]:
+    """Draw pictures in half the time: as large as the figure, and with more bytes."""
+    global _quick
+    _quick = True
+    try:
+        yield
+    finally:
+        _quick = False
+
+
 def png(figure: Figure) -> tuple[str, dict[str, Any]] | None:
     """A figure at two pixels for each pixel of the page, and what a page needs to show it.
 
@@ -35,6 +48,12 @@ def png(figure: Figure) -> tuple[str, dict[str, Any]] | None:
     """
     from IPython.core.pylabtools import retina_figure
 
+    if _quick:
+        made = io.BytesIO()
+        figure.savefig(made, dpi=2 * figure.dpi, pil_kwargs={"compress_level": 1})
+        width, height = map(round, figure.get_size_inches() * figure.dpi)
+        said = {"width": width, "height": height, "alt": describe(figure)}
+        return b2a_base64(made.getvalue(), newline=False).decode(), said
     if not (shown := retina_figure(figure, bbox_inches="tight")):
         return None
     data, metadata = shown

@@ -7,13 +7,14 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from course_utils import palette
-from course_utils.runs import Run
 from course_utils.show import style
+from nbtorchrun import palette
+from nbtorchrun.runs import Run
 
 MESSAGE = "message"
 BARRIER = "barrier"  # time in it is waiting
 SHADES = {"F": 0.08, "B": palette.GROUND, "W": 0.2}  # of the rank's colour
+HATCHES = {"W": "////"}  # W stands out from F and B, in grey too
 KINDS = {"F": "forward", "B": "backward", "W": "gradients of the weights"}
 
 Block = tuple[str, float, float]  # what was marked; its start and its end in seconds
@@ -65,7 +66,7 @@ def overlap(run: Run, *, title: str) -> None:
             axes.broken_barh(
                 [(1e3 * (start - origin), 1e3 * (end - start))],
                 (row + 0.08, 0.26) if message else (row - 0.34, 0.38),
-                **{"edgecolor": "white", "linewidth": 0.4} | _look(what, names),
+                **_look(what, names),
                 alpha=0.75 if message else 1,  # messages overlap
             )
     axes.set_yticks(range(len(fastest)), list(fastest))
@@ -93,7 +94,7 @@ def _look(name: str, names: list[str]) -> dict[str, Any]:
     others = [each for each in names if each not in (*palette.ACTIVITY, BARRIER)]
     free = free or palette.COLOURS  # all of the usual activities are drawn as well
     mine = free[others.index(name) % len(free)] if name in others else palette.ACTIVITY[name]
-    return {"facecolor": mine}
+    return {"facecolor": mine, "edgecolor": palette.outline(mine), "linewidth": 0.5}
 
 
 def _seconds(step: list[Block]) -> float:
@@ -154,6 +155,8 @@ def _schedules(panels: Mapping[str, Spans], title: str, unit: str, last: float) 
     kinds = [kind for kind in KINDS if kind in used]
     grounds = [palette.ground("#000000", SHADES[kind]) for kind in kinds]
     boxes = [plt.Rectangle((0, 0), 1, 1, linewidth=0.6, **ground) for ground in grounds]
+    for box, kind in zip(boxes, kinds, strict=True):
+        box.set_hatch(HATCHES.get(kind))
     look = {"ncols": 3, "frameon": False, "loc": "outside lower right", "fontsize": 9}
     every[0].figure.legend(boxes, [KINDS[kind] for kind in kinds], **look)
     plt.show()
@@ -167,12 +170,15 @@ def _schedule(axes: Axes, spans: Spans, ranks: int, last: float) -> None:
             [(start, end - start)],
             (rank - 0.42, 0.84),
             **palette.ground(palette.colour(rank), SHADES[text[0]]),
+            hatch=HATCHES.get(text[0]),
             linewidth=0.6,
         )
-        if end - start > last / 60:
+        if end - start > last / 70:
             number, _, chunk = text[1:].partition(".")
             words = number + "\u2032" * int(chunk or 0)
-            style.centred(axes, (start + end) / 2, rank, words, fontsize=7)
+            ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.7}
+            look = {"bbox": ground} if text[0] in HATCHES else {}
+            style.centred(axes, (start + end) / 2, rank, words, fontsize=7, **look)
     axes.set_yticks(range(ranks), [f"rank {rank}" for rank in range(ranks)], fontsize=8)
     axes.set_ylim(ranks - 0.5, -0.5)
     axes.set_xlim(0, last)

@@ -1,22 +1,29 @@
 """The graph on a tape, forward and backward."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from course_utils import palette
 from course_utils.show import style
+from nbtorchrun import palette
 
 SYMBOLS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@"}  # noqa: RUF001
-LEAF, FORWARD, BACKWARD, KEPT = "#999999", *map(palette.colour, (0, 1, 4))
+LEAF, FORWARD, BACKWARD = "#999999", palette.ACTIVITY["forward"], palette.ACTIVITY["backward"]
+KEPT = palette.ACTIVITY["copy"]
 COLUMN, ROW, WIDE, HIGH = 1.5, 0.95, 1.0, 0.52  # distances of boxes, and their size
 
 Places = dict[str, tuple[float, float]]
 
 
-def tape(entries: Sequence[Any], *, title: str, forward: int | None = None) -> None:
+def tape(
+    entries: Sequence[Any],
+    *,
+    title: str,
+    forward: int | None = None,
+    notes: Mapping[str, str] | None = None,
+) -> None:
     """Draw the graph on a tape: forward from left to right; below, backward from right to left.
 
     A dashed arrow marks a value of the forward pass that the backward pass uses.
@@ -24,6 +31,7 @@ def tape(entries: Sequence[Any], *, title: str, forward: int | None = None) -> N
     Args:
         entries: the tape of tape.py; an entry has `inputs` and `outputs` (names) and `op`.
         forward: how many entries the tape had before `grad`; None for all.
+        notes: what to say below a variable, by its name: its value, or what it means.
 
     Raises:
         ValueError: the tape is empty.
@@ -41,7 +49,7 @@ def tape(entries: Sequence[Any], *, title: str, forward: int | None = None) -> N
     xs, ys = zip(*places.values(), strict=True)
     axes = style.axes(0.6 + 0.75 * (max(ys) - min(ys) + 1), title)
     axes.set_xlim(min(xs) - 0.7, max(xs) + 0.7)
-    axes.set_ylim(min(ys) - 0.6, max(ys) + 0.8)
+    axes.set_ylim(min(ys) - 0.6, max(ys) + 1.0)
     axes.axis("off")
     formulas = {entry.outputs[0]: formula(entry) for entry in entries}
     for name, (x, y) in places.items():
@@ -50,6 +58,9 @@ def tape(entries: Sequence[Any], *, title: str, forward: int | None = None) -> N
         style.box(axes, x - WIDE / 2, y - HIGH / 2, WIDE, HIGH, **look)
         words = f"{name}\n{formulas[name]}" if name in formulas else name
         style.centred(axes, x, y, words, zorder=3)
+        said = (notes or {}).get(name, "")
+        look = {"va": "top", "fontsize": 8, "color": style.GREY, "zorder": 3}
+        style.centred(axes, x, y - HIGH / 2 - 0.04, said, **look)
     for entry in entries:
         for name in dict.fromkeys(entry.inputs):
             kept = name in made_ahead and entry.outputs[0] not in made_ahead

@@ -1,23 +1,20 @@
 """Bytes: of messages, of the tensors on a rank, and of each stage of ZeRO."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from course_utils import palette
 from course_utils.show import style
+from nbtorchrun import palette
 
-MIB = 2**20
-CAPS = (1, 2, 5, 10, 15, 25, 50)  # MiB, on the slider
 MOST_RANKS = 8  # on the slider
 # Mixed precision with Adam: bytes per parameter, and the first stage of ZeRO that shards them.
 STATE = {"param.": (2, 3), "grad.": (2, 2), "optimizer's state": (12, 1)}
+KINDS = ("parameters", "gradients", "optimizer")  # what the palette calls them
 STAGES = range(4)
+SHADES = ("#000000", "#555555", "#888888", "#AAAAAA")  # of the stages: no kind's, no rank's colour
 GPUS = tuple(2**power for power in range(11))  # 1 to 1024, on the slider and the axis
-Cut = Callable[[float], Sequence[Sequence[Any]]]
-History = Mapping[str, Sequence[float]]
 
 
 def bytes_per_rank(cases: Mapping[str, Sequence[Mapping]], *, title: str) -> None:
@@ -38,70 +35,6 @@ def bytes_per_rank(cases: Mapping[str, Sequence[Mapping]], *, title: str) -> Non
         style.rank_ticks(axes, range(len(reports)))
         axes.set_title(label, loc="left", fontsize=10)
     plt.show()
-
-
-def bytes_alive(steps: Mapping[str, tuple[History, int]], *, title: str, y: str) -> None:
-    """Draw the bytes of each kind during one training step, stacked, in a panel for each method.
-
-    The title of each panel has the largest sum.
-
-    Args:
-        steps: label to (bytes by kind, a number for each operation; the operation that gets a
-            dotted line).
-        y: the vertical axis's name, with its unit.
-    """
-    every = style.panels(1, len(steps), 3.4, title, sharey=True)
-    for axes, (label, (history, turn)) in zip(every, steps.items(), strict=True):
-        length = len(next(iter(history.values())))
-        colours = [palette.colour(number) for number in range(len(history))]
-        stack = {"labels": list(history), "colors": colours, "step": "post"}
-        axes.stackplot(range(length), *history.values(), **stack)
-        axes.axvline(turn, color="black", linewidth=0.8, linestyle=":")
-        peak = max(map(sum, zip(*history.values(), strict=True)))
-        axes.set_title(f"{label} (peak {peak:.0f})", loc="left", fontsize=10)
-        axes.set_xlim(0, length - 1)
-        axes.set_xlabel("operation")
-    every[0].set_ylabel(y)
-    legend = every[0].get_legend_handles_labels()
-    every[0].figure.legend(*legend, loc="outside lower center", ncols=4, frameon=False)
-    plt.show()
-
-
-def buckets(cut: Cut, caps: Sequence[float], *, title: str) -> None:
-    """Draw the gradients of a model in the order in which they are ready, a colour per bucket.
-
-    In JupyterLab a slider changes the cap; a row for each of `caps` is visible everywhere.
-
-    Args:
-        cut: takes a cap in MiB and returns the buckets of parameters, in the order they fill.
-        caps: of the rows, in MiB.
-    """
-
-    def one(cap: float) -> None:
-        _bucket_rows(style.axes(1.5, ""), cut, [cap])
-        plt.show()
-
-    style.slider(one, cap={f"{cap} MiB": cap for cap in CAPS})
-    _bucket_rows(style.axes(1.0 + 0.55 * len(caps), title), cut, caps)
-    plt.show()
-
-
-def _bucket_rows(axes: Axes, cut: Cut, caps: Sequence[float]) -> None:
-    """A row for each cap: its buckets in colours, with a thin line between two gradients."""
-    labels = []
-    for row, cap in enumerate(caps):
-        left, plan = 0.0, cut(cap)
-        for number, bucket in enumerate(plan):
-            look = {"color": palette.colour(number), "edgecolor": "white", "linewidth": 0.3}
-            for parameter in bucket:
-                axes.barh(row, parameter.nbytes / MIB, 0.7, left, **look)
-                left += parameter.nbytes / MIB
-            axes.plot([left, left], [row - 0.35, row + 0.35], color="white", linewidth=2)
-        labels.append(f"cap {cap} MiB: {len(plan)} message" + ("s" if len(plan) != 1 else ""))
-    axes.set_yticks(range(len(caps)), labels)
-    axes.invert_yaxis()
-    axes.set_xlim(left=0)
-    axes.set_xlabel("MiB of gradients, last parameter first")
 
 
 def zero_stages(*, ranks: int, title: str) -> None:
@@ -149,8 +82,8 @@ def _stage(axes: Axes, stage: int, ranks: int) -> None:
 def memory_per_gpu(models: Mapping[str, int], *, limit: float, title: str) -> None:
     """Draw the GB that training needs on each GPU over the number of GPUs, by formula.
 
-    A line for each stage of ZeRO and a panel for each model, both axes logarithmic. In JupyterLab
-    sliders choose the model, the number of GPUs and the stage.
+    A line for each stage of ZeRO, with its name at its end, and a panel for each model, both axes
+    logarithmic. In JupyterLab sliders choose the model, the number of GPUs and the stage.
 
     Args:
         models: name to the number of parameters.
@@ -168,8 +101,10 @@ def memory_per_gpu(models: Mapping[str, int], *, limit: float, title: str) -> No
     for axes, (name, parameters) in zip(every, models.items(), strict=True):
         for stage in STAGES:
             values = [sum(_gigabytes(parameters, stage, n)) for n in GPUS]
-            look = {"color": palette.colour(stage), "linewidth": 1.8, "marker": "osD^"[stage]}
-            axes.plot(GPUS, values, label=f"stage {stage}", markersize=4, **look)
+            look = {"color": SHADES[stage], "linewidth": 1.8, "marker": "osD^"[stage]}
+            axes.plot(GPUS, values, markersize=4, **look)
+            end = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
+            axes.annotate(f"stage {stage}", (GPUS[-1], values[-1]), fontsize=9, **end)
         axes.axhline(limit, color=style.GREY, linestyle="--", linewidth=1)
         axes.annotate(f"{limit:g} GB", (GPUS[-1], limit), (0, -12), textcoords="offset points")
         axes.texts[-1].set(ha="right", color=style.GREY, fontsize=9)
@@ -181,8 +116,6 @@ def memory_per_gpu(models: Mapping[str, int], *, limit: float, title: str) -> No
         axes.grid(axis="y", alpha=0.25)
     every[0].set_ylabel("GB per GPU (log)")
     every[0].yaxis.set_major_formatter("{x:g}")
-    legend = every[0].get_legend_handles_labels()
-    every[0].figure.legend(*legend, loc="outside lower center", ncols=4, frameon=False)
     plt.show()
 
 
@@ -195,10 +128,9 @@ def _gigabytes(parameters: int, stage: int, ranks: int) -> list[float]:
 def _one_gpu(axes: Axes, model: str, parameters: int, gpus: int, stage: int, limit: float) -> None:
     """One bar: what fills a GPU, up to twice its memory."""
     left = 0.0
-    for number, (name, size) in enumerate(
-        zip(STATE, _gigabytes(parameters, stage, gpus), strict=True)
-    ):
-        axes.barh(0, size, 0.6, left, **palette.ground(palette.colour(number)))
+    sizes = _gigabytes(parameters, stage, gpus)
+    for kind, name, size in zip(KINDS, STATE, sizes, strict=True):
+        axes.barh(0, size, 0.6, left, **palette.ground(palette.MEMORY[kind]))
         if 16 < size < 2 * limit - left:  # wide enough for its name
             style.centred(axes, left + size / 2, 0, name)
         left += size

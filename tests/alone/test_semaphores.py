@@ -11,7 +11,7 @@ from tests.waiting import wait_for
 
 ENDS = """
 import sys
-from course_utils.worker import init
+from nbtorchrun.worker import init
 
 init()
 sys.exit(int(sys.argv[1]))

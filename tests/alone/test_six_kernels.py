@@ -9,7 +9,7 @@ from course_utils import paths
 SCRIPT = """
 import os
 import time
-from course_utils.worker import init
+from nbtorchrun.worker import init
 
 init()
 time.sleep(1.5)

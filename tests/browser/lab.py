@@ -14,8 +14,8 @@ import nbformat
 import psutil
 
 from course_utils import paths
-from course_utils.notebook.execute import KERNEL
 from tests import kernel_ports
+from tools.execute import KERNEL
 
 START_TIMEOUT = 120  # seconds; importing it on loaded cores takes a while
 END_TIMEOUT = 30  # seconds
@@ -119,6 +119,6 @@ def environment(folder: Path) -> dict[str, str]:
     names = [f"JUPYTER_{name}" for name in own]
     names += ["JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR", "IPYTHONDIR", "COURSE_HOME"]
     made = os.environ | {name: str(folder / name.lower()) for name in names}
-    made["JUPYTER_PATH"] = str(paths.ROOT / "course_utils/notebook/jupyter")  # as run.sh does
+    made["JUPYTER_PATH"] = str(paths.ROOT / "tools/jupyter")  # as run.sh does
     made.pop("PYTEST_CURRENT_TEST", None)  # or nothing would be shown live
     return made

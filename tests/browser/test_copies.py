@@ -1,6 +1,6 @@
 """A student's own copy of a notebook, as it is opened: nothing gives a guess away."""
 
-from course_utils.notebook import copies
+from tools import copies
 
 NAME = "00_processes_and_collectives.ipynb"
 

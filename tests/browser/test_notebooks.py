@@ -11,7 +11,7 @@ RUN = [
     "03_ddp",  # a slider, and a run on links
 ]
 SLIDERS = {"03_ddp": 1, "04_ring_allreduce": 3, "05_fsdp": 5, "09_pipeline_parallel": 1}
-SLIDERS |= {"14_all_dimensions": 4}
+SLIDERS |= {"16_planning_a_run": 4}
 LONGEST = 600  # seconds a notebook may take on loaded cores
 
 

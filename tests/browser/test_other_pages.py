@@ -5,13 +5,19 @@ such as GitHub's, take the style out of an output as well.
 """
 
 import re
+from collections import deque
+from types import SimpleNamespace
 
 import pytest
 
+from nbtorchrun.display import lanes
+from nbtorchrun.display import page as display
 from tests.browser.page import FAINT, SCREENSHOTS
 from tests.launch.page import Page
 
 SCROLLS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+CUT_OFF = """each => [Math.max(0, each.scrollWidth - each.clientWidth),
+    Math.max(0, each.scrollHeight - each.clientHeight)]"""
 FILLED = "each => getComputedStyle(each).fill"
 THEMES = {"dark": ("#1f1f1f", "#cccccc", "#9d9d9d"), "light": ("#ffffff", "#3b3b3b", "#3b3b3b")}
 PAGE = """<!doctype html><meta charset="utf-8"><style>
@@ -26,7 +32,7 @@ PAGE = """<!doctype html><meta charset="utf-8"><style>
 </style><body class="vscode-{theme}">{outputs}</body>"""
 TRAINS = """%%torchrun -n 2 other_trains.py
 import time
-from course_utils.worker import init, report
+from nbtorchrun.worker import init, report
 init()
 for step in range(1, 9):
     print("step", step, flush=True)
@@ -34,7 +40,7 @@ for step in range(1, 9):
     time.sleep(0.2)"""
 FAILS = """%%torchrun -n 3 other_fails.py
 import torch.distributed as dist
-from course_utils.worker import init
+from nbtorchrun.worker import init
 init()
 if dist.get_rank() == 1:
     raise ValueError("no batch left")
@@ -77,6 +83,30 @@ def test_each_kind_of_card_is_among_the_outputs_and_none_needs_a_script(outputs)
     assert "Solution of 00.1" in outputs
     assert 'class="course-lane"' in outputs
     assert not re.search(r"<script| on\w+=", outputs)
+
+
+def test_four_lanes_have_room_for_what_each_rank_waits_in(browser):
+    waits = "waits in reduce_scatter_tensor #123 · 12 s"
+    four = [
+        SimpleNamespace(
+            rank=SimpleNamespace(number=number), state="waiting", words=waits, report={}, losses=[]
+        )
+        for number in range(4)
+    ]
+    for lane in four:
+        lane.lines = deque(["step 3"], maxlen=lanes.lines_for(4))
+    tab = browser.new_page(viewport={"width": 960, "height": 400})
+    drawn = display.bundle(lanes.draw(four, 12.0), "")["text/html"]
+    tab.set_content(PAGE.format(*THEMES["light"], theme="light", outputs=drawn))
+    words = tab.locator(".course-lane header span")
+    assert words.count() == 4
+    for each in words.all():
+        assert waits in each.inner_text()
+        assert each.evaluate(CUT_OFF) == [0, 0]
+    tops = {each.bounding_box()["y"] for each in tab.locator(".course-lane").all()}
+    assert len(tops) == 1  # side by side
+    tab.screenshot(path=SCREENSHOTS / "four_lanes.png")
+    tab.close()
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -2,7 +2,7 @@
 
 IMPORT = "import course_utils"
 HELLO = '%%torchrun -n 2 browser_hello.py\nprint("hello")'
-CLOSE = "from course_utils.launcher import client\nclient.close_kept_agent()"
+CLOSE = "from nbtorchrun.launcher import client\nclient.close_kept_agent()"
 SAID_BELOW = "each => parseFloat(getComputedStyle(each, '::after').height) || 0"
 OPACITY = "each => getComputedStyle(each).opacity"
 ANSWER = "print(6 * 7)"
@@ -10,7 +10,7 @@ TRAINING = """%%torchrun -n 4 --timeout 250 browser_training.py
 import time
 from pathlib import Path
 import torch.distributed as dist
-from course_utils.worker import init, report
+from nbtorchrun.worker import init, report
 init()
 print("rank", dist.get_rank(), "trains", flush=True)
 for step in range(1, 1001):
@@ -21,14 +21,14 @@ for step in range(1, 1001):
 HUNG = """%%torchrun -n 2 --timeout 250 --stall 250 browser_hung.py
 import time
 import torch.distributed as dist
-from course_utils.worker import init
+from nbtorchrun.worker import init
 init()
 if dist.get_rank() == 1:
     time.sleep(600)
 dist.barrier()"""
 FAILING = """%%torchrun -n 2 browser_failing.py
 import torch.distributed as dist
-from course_utils.worker import init
+from nbtorchrun.worker import init
 init()
 if dist.get_rank() == 1:
     raise ValueError("no batch left")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from importlib.util import find_spec
+from urllib.parse import unquote
 
 import nbformat
 import pytest
@@ -23,9 +24,29 @@ pytestmark = [
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 PAGES = ["index.html", "glossary.html", "docs/symbols.html"]
 PAGES += [f"notebooks/{path.stem}.html" for path in NOTEBOOKS]
-DOCUMENTS = ["docs/instructors.html", "docs/beyond-one-box.html", "docs/gpu.html"]
+DOCUMENTS = [
+    "nbtorchrun/index.html",
+    "nbtorchrun/api.html",
+    "docs/instructors.html",
+    "docs/beyond-one-box.html",
+    "docs/gpu.html",
+]
 # Wider than the window: what may scroll in its own place is cut off there, and not counted.
 SCROLLS = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+OUT_OF_SHAPE = """() => [...document.querySelectorAll("article img")].filter(each => {
+    const { width, height } = each.getBoundingClientRect();
+    return width && Math.abs(each.naturalWidth / each.naturalHeight * height / width - 1) > .02;
+}).map(each => each.outerHTML.slice(0, 200))"""
+NARROWEST = """() => Math.min(9999, ...[
+    ...document.querySelectorAll(":is(.cell_output, .home-card) img")
+].map(each => each.getBoundingClientRect().width))"""
+MOVED = """() => [...document.querySelectorAll(".cell_input pre, .home-card pre")].filter(
+    each => each.scrollWidth > each.clientWidth + 1).map(each => each.innerText.slice(0, 80))"""
+# Bytes of a page and of all it loads, but for pictures.
+WEIGHT = """() => performance.getEntries().filter(
+    each => ["navigation", "resource"].includes(each.entryType) && !/[.](png|svg)$/.test(each.name)
+).reduce((sum, each) => sum + each.decodedBodySize, 0)"""
+HEAVIEST = 1_000_000
 UNDESCRIBED = """() => [...document.querySelectorAll("article img")].filter(
     each => !each.alt.trim() || !each.naturalWidth).map(each => each.outerHTML.slice(0, 200))"""
 
@@ -111,6 +132,10 @@ def test_every_page_fits_and_shows_its_pictures_and_formulas(visit, address, wid
         tab.goto(address + page)
         assert tab.evaluate(SCROLLS) <= 0, page
         assert not tab.evaluate(UNDESCRIBED), page
+        assert not tab.evaluate(OUT_OF_SHAPE), page
+        assert tab.evaluate(NARROWEST) >= (640 if width < 640 else 600), page
+        assert width > 640 or not tab.evaluate(MOVED), page
+        assert 100_000 < tab.evaluate(WEIGHT) < HEAVIEST, page
         name = page.removesuffix(".html").replace("/", "_")
         if page in (PAGES[0], PAGES[-1]):
             tab.screenshot(path=SCREENSHOTS / f"site_{name}_{width}_{theme}.png")
@@ -162,10 +187,73 @@ def test_a_folded_cell_is_closed_until_it_is_clicked(visit, address):
     assert code.is_visible()
 
 
-def test_search_finds_a_word(visit, address):
+@pytest.mark.parametrize(
+    ("query", "notebook"),
+    [("all_reduce hangs", "13"), ("checkpoint killed", "14"), ("ring all-reduce", "04")],
+)
+def test_search_finds_sections(visit, address, query, notebook):
     tab = visit(1280, "light")
-    tab.goto(f"{address}search.html?q=deadlock")
-    tab.wait_for_selector("#search-results li a")
+    tab.goto(address)
+    tab.locator("form.bd-search input").first.fill(query)
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/search.html?q=*")
+    first = tab.locator("#search-results li a").first
+    assert first.get_attribute("href").startswith(f"notebooks/{notebook}_")
+    assert tab.evaluate(WEIGHT) < HEAVIEST
+    section = tab.locator("#search-results a[href*='#']").first
+    title = section.inner_text()
+    section.click()
+    heading = tab.get_by_role("heading", name=title, exact=False).first
+    tab.wait_for_timeout(200)
+    assert -5 < heading.bounding_box()["y"] < 400
+
+
+def test_search_on_a_phone_and_what_is_not_there(visit, address):
+    tab = visit(390, "light")
+    tab.goto(address + PAGES[3])
+    tab.get_by_role("link", name="Search").click()
+    tab.locator("article form.bd-search input").fill("the zzyzx")
+    assert "0 sections" in tab.locator("#search-summary").inner_text()
+    tab.locator("article form.bd-search input").fill("dead")  # not typed to its end
+    assert "deadlock" in tab.locator("#search-results").inner_text().lower()
+
+
+@functools.cache
+def ids(page):
+    """What a link can lead to on a page."""
+    return set(re.findall(r'id="([^"]+)"', page.read_text(encoding="utf-8")))
+
+
+def test_the_site_holds_its_pages_and_nothing_else(site):
+    assert not [name for name in ("_sources", "jupyter_execute") if (site / name).exists()]
+    translated = [
+        path.relative_to(site / "zh_CN").as_posix() for path in site.glob("zh_CN/**/*.html")
+    ]
+    assert translated == ["index.html"]
+    for path in site.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        links = re.findall(r'(?:href|src)="([^"#?:]*)(?:\?[^"#]*)?(?:#([^"]*))?"', text)
+        for link, anchor in set(links):
+            target = (path.parent / link).resolve() if link else path
+            assert target.exists(), f"{path.name} leads to {link}"
+            if anchor and target.suffix == ".html":
+                assert unquote(anchor) in ids(target), f"{path.name} leads to {link}#{anchor}"
+
+
+def test_what_is_closed_in_jupyterlab_is_closed_on_the_site(site):
+    for path in NOTEBOOKS:
+        page = (site / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8")
+        words = re.sub(r"<[^>]*>", "", page)
+        assert "guess.compare(" in words
+        assert not re.search(r"guess\.compare\((&quot;|&#34;|')", words), path.stem
+
+
+def test_the_library_has_its_pages(visit, address):
+    tab = visit(1280, "light")
+    tab.goto(address + "nbtorchrun/index.html")
+    tab.locator("article").get_by_role("link", name="What it offers").click()
+    for name in ("launch", "Run", "init", "report"):
+        assert tab.get_by_role("heading", name=name, exact=False).first.is_visible()
 
 
 def test_all_folded_cells_are_folded_and_all_formulas_are_drawn(site):

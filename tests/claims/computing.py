@@ -30,8 +30,8 @@ def wrong_rule() -> None:
     import tape
 
     record = tape.record
-    tape.record = lambda value, inputs, rule: record(
-        value, inputs, lambda *given: [-part for part in rule(*given)]
+    tape.record = lambda value, inputs, rule, op="": record(
+        value, inputs, lambda *given: [-part for part in rule(*given)], op
     )
 
 

@@ -8,8 +8,8 @@ import contextlib
 import sys
 from pathlib import Path
 
-from course_utils.worker import report
-from course_utils.worker.bootstrap import execute
+from nbtorchrun.worker import report
+from nbtorchrun.worker.bootstrap import execute
 from tests.claims import computing, messages
 
 NONE = "none"  # no fault: what the script measures

@@ -14,9 +14,7 @@ import torch.distributed as dist
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-LARGE = 9  # values: a message from this size on is a tensor of a model, and no count or loss
-RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-LAST = WORLD - 1
+LARGE = 5  # values: a message from this size on is a tensor of a model, and no count or loss
 OBJECTS = ("all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list")
 SENDS = ("reduce", "broadcast", "gather", "scatter", "alltoall", "all_to_all", "send")
 
@@ -68,37 +66,50 @@ class Messages(TorchDispatchMode):
         return operator(*arguments, **named)
 
 
+def rank() -> int:
+    """The number of this process, which a script may have forked and given another one."""
+    return int(os.environ["RANK"])
+
+
+def world() -> int:
+    return int(os.environ["WORLD_SIZE"])
+
+
+def is_last() -> bool:
+    return rank() == world() - 1
+
+
 def is_large(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() and tensor.numel() >= LARGE
 
 
 def not_a_number(tensor: torch.Tensor, name: str) -> None:
     """Not-a-number in every larger message on the ranks above 0."""
-    if RANK > 0 and is_large(tensor):
+    if rank() > 0 and is_large(tensor):
         tensor.detach().view(-1)[0] = torch.nan
 
 
 def one_percent(tensor: torch.Tensor, name: str) -> None:
     """What the last rank sends is 1 % too large, its gradients among it."""
-    if RANK == LAST and tensor.is_floating_point():
+    if is_last() and tensor.is_floating_point():
         tensor.detach().mul_(1.01)
 
 
 def not_divided(tensor: torch.Tensor, name: str) -> None:
     """Sums that nobody has divided by the number of ranks."""
     if "reduce" in name and tensor.is_floating_point():
-        tensor.detach().mul_(WORLD)
+        tensor.detach().mul_(world())
 
 
 def dropped(tensor: torch.Tensor, name: str) -> None:
     """The last rank's values do not arrive: zeros do."""
-    if RANK == LAST and "broadcast" not in name:
+    if is_last() and "broadcast" not in name:
         tensor.detach().zero_()
 
 
 def counted_twice(tensor: torch.Tensor, name: str) -> None:
     """The last rank counts one more, in whole numbers and in small messages."""
-    if RANK == LAST and "broadcast" not in name and (not is_large(tensor)) and tensor.numel():
+    if is_last() and "broadcast" not in name and (not is_large(tensor)) and tensor.numel():
         tensor.detach().view(-1)[0] += 1
 
 
@@ -126,7 +137,7 @@ class Received(TorchDispatchMode):
 
 def not_broadcast() -> TorchDispatchMode:
     """A broadcast changes nothing on the ranks that should receive it."""
-    return Received("broadcast_", RANK > 0, lambda tensor, before: tensor.copy_(before))
+    return Received("broadcast_", rank() > 0, lambda tensor, before: tensor.copy_(before))
 
 
 def received_wrong() -> TorchDispatchMode:
@@ -136,7 +147,7 @@ def received_wrong() -> TorchDispatchMode:
         if tensor.is_floating_point():
             tensor.mul_(1.01)
 
-    return Received("allreduce_", RANK == LAST, change)
+    return Received("allreduce_", is_last(), change)
 
 
 def sent_twice() -> None:

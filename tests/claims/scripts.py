@@ -4,13 +4,12 @@ import ast
 import re
 from dataclasses import dataclass
 
-from course_utils import paths
-from course_utils.errors import InputError
-from course_utils.launcher.options import Options
-from course_utils.launcher.running import launch_path
-from course_utils.notebook import cells, files, proofs
-from course_utils.notebook.arguments import parse_torchrun, split
-from course_utils.runs import Run
+from course_utils import cells, files, paths, proofs
+from nbtorchrun.arguments import parse_torchrun, split
+from nbtorchrun.errors import InputError
+from nbtorchrun.launcher.options import Options
+from nbtorchrun.launcher.running import launch_path
+from nbtorchrun.runs import Run
 
 FAULTY = paths.ROOT / "tests" / "claims" / "faulty.py"
 TIMEOUT, STALL = 120, 20  # seconds: a fault may make ranks wait for each other

@@ -11,7 +11,7 @@ from flops import step_flops
 from torch.nn.functional import cross_entropy
 from transformer import Transformer
 
-from course_utils.worker import device, init, report
+from nbtorchrun.worker import device, init, report
 
 PEAKS = {"H100": 989e12, "H200": 989e12, "A100": 312e12}  # dense bfloat16, NVIDIA's data sheets
 LARGE = (8192, 1024, 16, 4096, 8, 512, 16)

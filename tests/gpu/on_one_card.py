@@ -6,8 +6,8 @@ import sys
 
 import torch
 
-from course_utils import worker
-from course_utils.worker.bootstrap import execute
+from nbtorchrun import worker
+from nbtorchrun.worker.bootstrap import execute
 
 sys.path.remove(os.path.dirname(__file__))
 sys.argv = sys.argv[1:]

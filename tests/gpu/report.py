@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_utils import paths
-from course_utils.launcher.options import Options
-from course_utils.launcher.running import launch_path
-from course_utils.notebook import demos
-from course_utils.notebook.files import script_path
-from course_utils.runs import Run
+from course_utils.files import script_path
+from nbtorchrun.launcher.options import Options
+from nbtorchrun.launcher.running import launch_path
+from nbtorchrun.runs import Run
 from tests.standin.short_demos import SMALL, WITHOUT
+from tools import demos
 
 DEMOS = demos.find_all()
 HERE = Path(__file__).resolve().parent
@@ -47,7 +47,7 @@ def tasks() -> Iterator[Task]:
         yield Task(f"`collectives` on NCCL, {how}", script, (), warm=warm)
         yield shared("collectives", f", {how}", warm)
     for name, demo in DEMOS.items():
-        if name not in WITHOUT | {"collectives"} and 1 in _possible(demo):
+        if name not in WITHOUT | {"collectives"} and 1 in demos.fitting_ranks(demo):
             yield Task(f"`{name}` on NCCL", script_path(demo.main.file), _small(name))
     yield from map(shared, SHARED)
 
@@ -60,10 +60,6 @@ def shared(name: str, how: str = "", warm: bool = True) -> Task:
 
 def _small(name: str) -> tuple[str, ...]:
     return tuple(SMALL.get(name, "").split())
-
-
-def _possible(demo: demos.Demo) -> range | tuple[int, ...]:
-    return demos.fitting_ranks(demo) or range(1 if demo.name != "straggler" else 2, 65)
 
 
 def launched(task: Task, left: float) -> Run:

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from course_utils.notebook import demos, proofs
+from course_utils import proofs
+from tools import demos
 
 GPUS = torch.cuda.device_count()
 pytestmark = pytest.mark.skipif(GPUS < 1, reason="this machine has no GPU that torch can use")
@@ -11,7 +12,7 @@ HEAD = """
 import time, torch, torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
-from course_utils.worker import device, init, report
+from nbtorchrun.worker import device, init, report
 """
 
 

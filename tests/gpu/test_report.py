@@ -3,8 +3,8 @@
 import pytest
 
 from course_utils import paths
-from course_utils.launcher.options import Options
-from course_utils.launcher.running import launch_path
+from nbtorchrun.launcher.options import Options
+from nbtorchrun.launcher.running import launch_path
 from tests.gpu import report
 from tests.standin.launching import ON_GPUS
 

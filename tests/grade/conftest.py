@@ -17,21 +17,21 @@ class Class:
     def __init__(self, folder: Path):
         self.folder = folder
 
-    def file(self, name: str, text: str) -> Path:
+    def file(self, name: str, text: str | bytes) -> Path:
         path = self.folder / name
         path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
         return path
 
-    def notebook(self, name: str, *cells: str) -> Path:
-        """A notebook of code cells."""
-        found = [{"cell_type": "code", "metadata": {}, "source": cell} for cell in cells]
+    def notebook(self, name: str, *cells: str, kind: str = "code") -> Path:
+        """A notebook of cells of one kind."""
+        found = [{"cell_type": kind, "metadata": {}, "source": cell} for cell in cells]
         return self.file(name, json.dumps({"cells": found}))
 
     def start(self, *arguments: str | Path) -> subprocess.Popen:
         """The grader in a process of its own: it ends all that it finds below itself."""
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "course_utils", "grade", *map(str, arguments)],
+            [sys.executable, "-P", "-m", "tools", "grade", *map(str, arguments)],
             cwd=self.folder,
             env=os.environ | {"PYTHONPATH": str(paths.ROOT)},
             stdout=subprocess.PIPE,

@@ -6,7 +6,7 @@ START = """\
 import os, signal, subprocess, sys, threading, time
 import torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel as DDP
-from course_utils.worker import device, init, report
+from nbtorchrun.worker import device, init, report
 init()
 rank, world = dist.get_rank(), dist.get_world_size()
 print("rank", rank, "begins")
@@ -15,7 +15,7 @@ tensor = torch.ones(4)
 # Rank 1 goes on when the others wait in a call: on a busy machine they may come there late.
 OTHERS_WAIT = (
     "import glob\n"
-    "calls = glob.glob(os.environ['COURSE_RUN_DIR'] + '/rank_[!1]/calls.txt')\n"
+    "calls = glob.glob(os.environ['NBTORCHRUN_RUN_DIR'] + '/rank_[!1]/calls.txt')\n"
     "while rank == 1 and not all('\\n.\\t' in '\\n' + open(path).read() for path in calls):\n"
     "    time.sleep(0.01)\n"
 )

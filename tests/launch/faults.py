@@ -32,7 +32,7 @@ FAULTS = [
         "two ranks raise 5 ms apart",
         "dist.barrier()\n"
         "if rank == 1:\n    raise ValueError('first')  # here\n"
-        "log = os.path.join(os.environ['COURSE_RUN_DIR'], 'rank_1', 'events.jsonl')\n"
+        "log = os.path.join(os.environ['NBTORCHRUN_RUN_DIR'], 'rank_1', 'events.jsonl')\n"
         "while rank == 0 and 'raised' not in open(log).read():  # a busy machine may delay rank 1\n"
         "    time.sleep(0.001)\n"
         "time.sleep(0.005)\n"
@@ -146,7 +146,7 @@ FAULTS = [
         "aborts after the last line, as torch 2.15 may",
         "import atexit, glob\n"
         "def abort():\n"
-        "    log = os.environ['COURSE_RUN_DIR'] + '/rank_*/events.jsonl'\n"
+        "    log = os.environ['NBTORCHRUN_RUN_DIR'] + '/rank_*/events.jsonl'\n"
         "    while not all('finished' in open(path).read() for path in glob.glob(log)):\n"
         "        time.sleep(0.01)\n"
         "    os.abort()\n"
@@ -213,7 +213,7 @@ FAULTS = [
         "large = torch.ones(10_000_000)\n"
         "if rank < 2:\n"
         "    dist.send(large, 1 - rank)  # here\n    dist.recv(large, 1 - rank)\n",
-        ("rank 0 waits in send to rank 1", "rank 0 -> rank 1 -> rank 0", "isend and irecv"),
+        ("rank 0 waits in send to rank 1", "rank 0 -> rank 1 -> rank 0", "batch_isend_irecv"),
         rank=0,
     ),
     hung(
@@ -272,7 +272,7 @@ FAULTS = [
     alone(
         "no process group",
         "import torch, torch.distributed as dist\ndist.all_reduce(torch.ones(1))  # here\n",
-        ("has not been initialized", "from course_utils.worker import init; init()"),
+        ("has not been initialized", "from nbtorchrun.worker import init; init()"),
     ),
     alone(
         "NCCL without GPUs",

@@ -117,6 +117,18 @@ FINE = {
     "no stdout": "sys.stdout = None\n",
     "a child that exits": "if os.fork() == 0:\n    sys.exit(3)\nos.wait()\ndist.barrier()\n",
     "a child that comes to the end": "if os.fork():\n    os.wait()\n    dist.barrier()\n",
+    "work where an error was caught": (
+        "try:\n    import no_such_module\nexcept ImportError:\n"
+        "    for _ in range(3):\n        dist.all_reduce(tensor)\n"
+    ),
+    "an error that means to end the script": (
+        "try:\n    raise StopAsyncIteration if rank else KeyError\n"
+        "except Exception:\n    dist.barrier()\n    sys.exit(0)\n"
+    ),
+    "a thread's error, which the script deals with": (
+        "threading.excepthook = print\nthread = threading.Thread(target=int, args=('x',))\n"
+        "thread.start()\nthread.join()\ndist.barrier()\n"
+    ),
     "status 256": "sys.exit(256)\n",
     "one rank that a broadcast starts from, named twice": (
         "dist.broadcast(tensor, **({'src': 0} if rank else {'group_src': 0}))\n"

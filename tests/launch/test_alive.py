@@ -3,13 +3,15 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 
 import pytest
 
-from course_utils.launcher import processes
-from course_utils.worker.guards import start_of
+from nbtorchrun.launcher import processes
+from nbtorchrun.worker import ending
+from nbtorchrun.worker.guards import start_of
 from tests.launch.fault import START
 from tests.waiting import lives, wait_for
 
@@ -70,10 +72,11 @@ report(code=child.exitcode)
 
 SLOW_TO_WRITE = """
 import pathlib, signal, sys, time
+from nbtorchrun.worker.guards import WANT_STACKS
 def write(*_):
     time.sleep(0.5)  # as if the machine did not let it run
     pathlib.Path(sys.argv[1]).write_text("here")
-signal.signal(signal.SIGUSR1, write)
+signal.signal(WANT_STACKS, write)
 print("ready", flush=True)
 time.sleep(100)
 """
@@ -139,3 +142,21 @@ def test_of_groups_without_a_leader_only_those_of_a_rank_s_session_are_ended(tmp
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(left, signal.SIGKILL)
+
+
+def test_the_end_of_a_rank_leaves_the_connections_of_the_process_that_forked_it(tmp_path):
+    """As torchrun's to its store, which it needs for the next start of its ranks."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as here,
+        listener.accept()[0] as there,
+    ):
+        child = os.fork()
+        if not child:
+            ending.begin(tmp_path, os.getpid())
+            ending.over()
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.waitpid(child, 0)
+        here.sendall(b"x")
+        there.settimeout(5)
+        assert there.recv(1) == b"x"

@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from course_utils import paths
-from course_utils.notebook import cells, files
+from course_utils import cells, files, paths
 from tests.launch.worker_files import Start, starts
 
 DEADLINE = 120  # seconds, on loaded cores
@@ -81,7 +80,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from course_utils.worker import init
+from nbtorchrun.worker import init
 
 init()
 group = dist.group.WORLD
@@ -100,7 +99,7 @@ def test_torch_does_not_abort_while_python_shuts_down(by_hand, worker):
 
 
 NEEDS = """
-from course_utils.worker import init
+from nbtorchrun.worker import init
 init({needs})
 """
 

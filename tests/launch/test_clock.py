@@ -6,7 +6,7 @@ import time
 import psutil
 import pytest
 
-from course_utils.display import view
+from nbtorchrun.display import view
 from tests.launch.fault import START
 
 HOUR = 3600.0
@@ -25,7 +25,7 @@ def test_a_clock_that_is_set_ends_no_healthy_run(worker, launch, monkeypatch, wa
             monkeypatch.setattr(time, "time", lambda: real() + HOUR)
             monkeypatch.setattr(psutil.Process, "create_time", lambda self: created(self) + HOUR)
 
-    monkeypatch.setattr("course_utils.notebook.launching.screen_for", lambda *_: ClockIsSet())
+    monkeypatch.setattr("nbtorchrun.launching.screen_for", lambda *_: ClockIsSet())
     run = launch(worker("goes_on.py", GOES_ON), warm=warm, check=False)
     assert run.ok, run.verdict
     run = launch(worker("raises.py", RAISES), warm=warm, check=False)

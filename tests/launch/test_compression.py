@@ -3,14 +3,14 @@
 import pytest
 
 from course_utils import launch, paths
-from course_utils.notebook.files import write_missing
+from course_utils.files import write_missing
 
 CONTRACT = """
 import torch
 import torch.distributed as dist
 from compression import Half, PowerSGD, Sign, TopK
 from local_sgd import DiLoCo, LocalSGD
-from course_utils.worker import init, report
+from nbtorchrun.worker import init, report
 
 init()
 rank, world = dist.get_rank(), dist.get_world_size()

@@ -8,7 +8,7 @@ import torch.distributed as dist
 from context_parallel import gather_attention, positions, ring_attention
 from context_parallel import shard_sequence, ulysses_attention, unshard_sequence
 from torch.nn.functional import scaled_dot_product_attention
-from course_utils.worker import init, report, worst, worst_of_ranks
+from nbtorchrun.worker import init, report, worst, worst_of_ranks
 
 init()
 rank, world = dist.get_rank(), dist.get_world_size()
@@ -65,10 +65,16 @@ def test_all_ways_equal_one_process_in_float64(worker, launch, nproc):
     assert run.series("many") == [4 * 4 * 2 * 5 * 4]
 
 
+BY_HAND = """
+import attention_piece
+attention_piece.has_kernel = lambda q: False
+attention_piece.STRIP = 7  # queries at a time: many pieces need several strips
+"""
+
+
 @pytest.mark.parametrize("nproc", [1, 3])
 def test_the_formulas_by_hand_equal_the_kernel(worker, launch, nproc):
-    by_hand = "import attention_piece\nattention_piece.has_kernel = lambda q: False\n"
-    run = launch(worker("by_hand.py", HEAD + by_hand + EQUAL), nproc=nproc)
+    run = launch(worker("by_hand.py", HEAD + BY_HAND + EQUAL), nproc=nproc)
     assert run.series("many") == [4 * 4 * 2 * 5 * 4]
 
 
@@ -138,8 +144,76 @@ for dtype, loose in ((torch.float32, 1e-5), (torch.bfloat16, 3e-2)):
 """
 
 
-def test_it_keeps_the_dtype(worker, launch):
-    assert launch(worker("half.py", HEAD + HALF), nproc=3).ok
+@pytest.mark.parametrize("how", ["", BY_HAND], ids=["kernel", "by hand"])
+def test_it_keeps_the_dtype(worker, launch, how):
+    assert launch(worker("half.py", HEAD + how + HALF), nproc=3).ok
+
+
+HIDDEN = """
+import ring_of_keys
+
+waiting, honest, wait_for = {}, ring_of_keys.pass_on, ring_of_keys.wait_for
+computed, alone = 0, []
+
+
+def counts(function):
+    def counted(*arguments):
+        global computed
+        computed += 1
+        return function(*arguments)
+
+    return counted
+
+
+def sends(*arguments):
+    coming, works = honest(*arguments)
+    waiting[id(works)] = computed
+    return coming, works
+
+
+def waits(works):
+    alone.append(works != [] and waiting[id(works)] == computed)
+    wait_for(works)
+
+
+ring_of_keys.attend = counts(ring_of_keys.attend)
+ring_of_keys.attend_backward = counts(ring_of_keys.attend_backward)
+ring_of_keys.pass_on, ring_of_keys.wait_for = sends, waits
+q, k, v = (made(i, 1, 2, 3, 4).requires_grad_() for i in range(3))
+ring_attention(q, k, v, causal=False).sum().backward()
+report(alone=alone)
+"""
+
+
+@pytest.mark.parametrize("nproc", [2, 4])
+def test_only_the_last_hop_of_dk_and_dv_travels_while_nobody_computes(worker, launch, nproc):
+    (alone,) = launch(worker("hidden.py", HEAD + HIDDEN), nproc=nproc).series("alone")
+    assert alone == [False] * (3 * nproc - 4) + [True]
+
+
+SUMS = """
+import ring_of_keys
+
+sent, honest = [], ring_of_keys.pass_on
+
+
+def sends(tensor, *more):
+    sent.append(str(tensor.dtype))
+    return honest(tensor, *more)
+
+
+ring_of_keys.pass_on = sends
+q, k, v = (made(i, 1, 2, 3, 4, dtype=torch.bfloat16).requires_grad_() for i in range(3))
+ring_attention(q, k, v, causal=False).sum().backward()
+report(sent=sent, kept=[str(x.grad.dtype) for x in (q, k, v)])
+"""
+
+
+def test_sums_of_16_bit_gradients_travel_in_32_bits(worker, launch):
+    run = launch(worker("sums.py", HEAD + SUMS), nproc=3)
+    (sent,), (kept,) = run.series("sent"), run.series("kept")
+    assert sorted(sent) == ["torch.bfloat16"] * 4 + ["torch.float32"] * 2
+    assert kept == ["torch.bfloat16"] * 3
 
 
 REFUSED = """

@@ -6,8 +6,8 @@ HEAD = """\
 import torch, torch.distributed as dist
 from torch import nn
 from ddp_scratch import DDP
-from course_utils.meter import meter
-from course_utils.worker import init, report
+from nbtorchrun.meter import meter
+from nbtorchrun.worker import init, report
 init()
 rank = dist.get_rank()
 torch.manual_seed(rank)

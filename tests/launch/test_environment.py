@@ -2,8 +2,8 @@
 
 import pytest
 
-from course_utils.launcher import client
-from course_utils.launcher.hashing import order_of_a_set
+from nbtorchrun.errors import InputError
+from nbtorchrun.launcher import client
 
 both_ways = pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
 PRINTS = "import atexit\nprint('unasked')\natexit.register(print, 'at exit')\n"
@@ -34,7 +34,7 @@ def test_the_notebooks_environment_does_not_reach_the_launcher(
         run = launch(worker("threads.py", THREADS), warm=warm, check=False)
         assert run.ok, run.verdict
         assert run.ranks[1].stdout == "True\nat exit\n"  # once, as in a fresh process
-    failing = "from course_utils.worker import init, rank\ninit()\nassert rank() != 1\n"
+    failing = "from nbtorchrun.worker import init, rank\ninit()\nassert rank() != 1\n"
     run = launch(worker("fails.py", failing), warm=warm, check=False)
     assert run.verdict.kind == "raised"
     assert run.verdict.rank == 1
@@ -61,26 +61,65 @@ def test_what_python_reads_at_its_start_takes_effect(worker, launch, warm, tmp_p
     assert ("PYTHONHASHSEED, PYTHONPATH, TZ" in run.note) == warm
 
 
-def test_ranks_that_go_through_a_set_of_strings_have_a_hash_each(worker, launch):
-    body = "for name in {'weight', 'bias'}:\n    pass\nprint(str.__hash__('weight'))\n"
-    run = launch(worker("order.py", body))
-    assert run.ranks[0].stdout != run.ranks[1].stdout
-    assert "line 1 goes through a set" in run.note
-    assert not launch(worker("numbers.py", "for n in {1, 2} | set(range(3)):\n    pass\n")).note
+ELSEWHERE = {
+    "GLOO_SOCKET_IFNAME": "ib0",
+    "NCCL_SOCKET_IFNAME": "ib0",
+    "MASTER_ADDR": "10.9.9.9",
+    "MASTER_PORT": "1",
+    "RANK": "5",
+    "LOCAL_RANK": "3",
+    "WORLD_SIZE": "8",
+    "LOCAL_WORLD_SIZE": "8",
+}
 
 
-@pytest.mark.parametrize(
-    ("line", "text"),
-    [
-        (3, "def names():\n    return {name for name in 'ab'}\nfor name in names():\n    pass\n"),
-        (5, "def f():\n    names = set()\n    names.add('a')\n    return names\nlist(f())\n"),
-        (2, "self.names = {'a', 'b'}\nfor name in self.names:\n    pass\n"),
-        (2, "names: set[str] = {'a', 'b'}\nfor name in names:\n    pass\n"),
-        (1, "for name in ours.keys() & theirs.keys():\n    pass\n"),
-        (None, "for name in sorted({'a', 'b'}):\n    pass\n"),
-        (None, "def f():\n    return\nfor name in dict(a=f()).keys():\n    pass\n"),
-    ],
-)
-def test_a_set_is_found_wherever_it_was_made(tmp_path, line, text):
-    (tmp_path / "script.py").write_text(text)
-    assert order_of_a_set(tmp_path / "script.py") == line
+@both_ways
+def test_what_a_cluster_sets_for_its_own_jobs_does_not_reach_the_ranks(
+    worker, launch, new_agent, warm
+):
+    for name, value in ELSEWHERE.items():
+        new_agent.setenv(name, value)
+    body = "from nbtorchrun.worker import init, rank\ninit(ranks=2)\nprint('rank', rank())\n"
+    run = launch(worker("joins.py", body), warm=warm)
+    assert [rank.stdout for rank in run.ranks] == ["rank 0\n", "rank 1\n"]
+
+
+def test_a_network_card_that_is_not_there_is_named_with_its_variable(worker, launch):
+    run = launch(
+        worker("joins.py", "from nbtorchrun.worker import init\ninit()\n"),
+        env={"GLOO_SOCKET_IFNAME": "ib0"},
+        check=False,
+    )
+    assert "Unable to find address for: ib0" in run.verdict.text
+    assert "GLOO_SOCKET_IFNAME names a network card" in run.verdict.text
+
+
+@both_ways
+def test_ranks_run_with_assertions_whatever_the_shell_says(worker, launch, new_agent, warm):
+    new_agent.setenv("PYTHONOPTIMIZE", "1")
+    run = launch(worker("asserts.py", "assert 1 == 2\n"), warm=warm, check=False)
+    assert (run.verdict.kind, run.verdict.line) == ("raised", 1)
+    assert run.note == ""
+    with pytest.raises(InputError, match="PYTHONOPTIMIZE, with which Python leaves every assert"):
+        launch("asserts.py", env={"PYTHONOPTIMIZE": 2}, warm=warm)
+
+
+CRASHES = """
+import os
+from nbtorchrun.worker import init, rank
+init()
+if rank() == 1:
+    os.kill(os.getpid(), 11)
+import torch.distributed as dist
+dist.barrier()
+"""
+
+
+@both_ways
+@pytest.mark.parametrize("level", ["DETAIL", "detail", "INFO"])
+def test_where_torchs_own_check_kills_its_variable_is_named(worker, launch, new_agent, level, warm):
+    new_agent.setenv("TORCH_DISTRIBUTED_DEBUG", level)
+    run = launch(worker("crashes.py", CRASHES), warm=warm, check=False)
+    assert run.verdict.title == "rank 1 was killed by SIGSEGV"
+    named = "TORCH_DISTRIBUTED_DEBUG=DETAIL is set" in run.verdict.text
+    assert named == (level != "INFO")

@@ -1,4 +1,4 @@
-"""The contract of experts.py (notebook 11), on 1 to 4 ranks, against one process."""
+"""The contract of experts.py (notebook 12), on 1 to 4 ranks, against one process."""
 
 import pytest
 
@@ -6,7 +6,7 @@ HEAD = """\
 import torch
 import torch.distributed as dist
 from experts import MoE, rebalance
-from course_utils.worker import init, report, worst, worst_of_ranks
+from nbtorchrun.worker import init, report, worst, worst_of_ranks
 
 init()
 rank, world = dist.get_rank(), dist.get_world_size()
@@ -70,7 +70,7 @@ def test_it_equals_one_process_in_float64(worker, launch, nproc):
 
 def test_it_works_without_a_process_group(worker, launch):
     text = (
-        "import torch\nfrom experts import MoE\nfrom course_utils.worker import report\n"
+        "import torch\nfrom experts import MoE\nfrom nbtorchrun.worker import report\n"
         "y = MoE(4, 8, 3, 2)(torch.randn(5, 4))\nreport(shape=list(y.shape))\n"
     )
     assert launch(worker("alone_experts.py", text), nproc=1).series("shape") == [[5, 4]]
@@ -97,6 +97,62 @@ def test_five_steps_of_training_stay_equal(worker, launch):
     run = launch(worker("trained_experts.py", HEAD + TRAINED), nproc=3)
     assert run.series("off")[0] < 1e-10
     assert run.series("bias")[0] > 0
+
+
+BIASED = """
+from torch.nn.functional import gelu
+
+moe, one = both(6, 2)
+for each in (moe, one):
+    each.bias += torch.tensor([0.5, -0.3, 0.2, 0.0, -0.5, 0.4])
+x, weights = made(5, 7 * world, 8), made(6, 7 * world, 8)
+own = slice(7 * rank, 7 * rank + 7)
+(moe(x[own]) * weights[own]).sum().backward()
+scores, held = (x @ one.router.T).softmax(-1), one.local_experts  # by hand, and in one place
+chosen = (scores + one.bias).topk(2).indices  # the bias chooses ...
+assert not torch.equal(chosen, scores.topk(2).indices)
+of_each = torch.stack([gelu(x @ held.w1[e]) @ held.w2[e] for e in range(6)], 1)
+gates = scores.gather(1, chosen).unsqueeze(2)  # ... and the gates know nothing of it
+y = (of_each.gather(1, chosen.unsqueeze(2).expand(-1, -1, 8)) * gates).sum(1)
+(y * weights).sum().backward()
+off = [(moe.router.grad - one.router.grad).abs().max()]
+off += [(moe.local_experts.w1.grad - held.w1.grad[moe.local_experts.mine]).abs().max()]
+report(off=worst_of_ranks(off))
+"""
+
+
+@pytest.mark.parametrize("nproc", [1, 3])
+def test_the_bias_chooses_and_is_in_no_gate(worker, launch, nproc):
+    run = launch(worker("biased_experts.py", HEAD + BIASED), nproc=nproc)
+    assert run.series("off")[0] < 1e-12
+
+
+HOME = """
+from moe_layer import MoELayer
+from torch.distributed.device_mesh import init_device_mesh
+
+torch.manual_seed(0)
+ours = MoE(16, 32, 8, 2)
+layer = MoELayer(8, 2, 16, 32, init_device_mesh("cpu", (world,)))
+held = ours.local_experts
+pairs = [(layer.router, "weight", ours.router)]
+pairs += [(layer.experts, name, getattr(held, name)) for name in ("w1", "w2")]
+for module, name, same in pairs:
+    setattr(module, name, torch.nn.Parameter(same.detach().clone()))
+mine, theirs = (made(rank, 50, 16).float().requires_grad_() for _ in range(2))
+for module, x in ((ours, mine), (layer, theirs)):
+    module(x).square().sum().backward()
+dist.all_reduce(layer.router.weight.grad)  # the router to take home has no f
+found = [(theirs.grad, mine.grad)]
+found += [(getattr(module, name).grad, same.grad) for module, name, same in pairs]
+assert all(right.abs().max() > 0 for _, right in found)
+report(off=worst_of_ranks([(a - b).abs().max() / b.abs().max() for a, b in found]))
+"""
+
+
+def test_the_layer_to_take_home_has_the_same_gradients(worker, launch):
+    run = launch(worker("home_experts.py", HEAD + HOME), nproc=2)
+    assert run.series("off")[0] < 1e-5
 
 
 REFUSED = """

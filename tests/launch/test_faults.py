@@ -10,11 +10,14 @@ from course_utils import LaunchError
 from tests.launch.fault import START, Fault
 from tests.launch.faults import FAULTS
 from tests.launch.rough import FINE, ROUGH
+from tests.launch.subtle import FIRST_OF_EACH, SUBTLE
 
 # The first of each kind, if no other kind will do.
 FIRSTS = {fault.kinds: fault for fault in reversed(FAULTS) if len(fault.kinds) == 1}.values()
-WARM = [pytest.param(fault, 4, True, id=f"{fault.name}, warm") for fault in [*FAULTS, *ROUGH]]
-COLD = [pytest.param(fault, 2, False, id=f"{fault.name}, cold") for fault in [*FIRSTS, *ROUGH]]
+ALL = [*FAULTS, *ROUGH, *SUBTLE]
+WARM = [pytest.param(fault, 4, True, id=f"{fault.name}, warm") for fault in ALL]
+ONCE_MORE = [*FIRSTS, *ROUGH, *FIRST_OF_EACH]
+COLD = [pytest.param(fault, 2, False, id=f"{fault.name}, cold") for fault in ONCE_MORE]
 
 
 @pytest.mark.parametrize(("fault", "nproc", "warm"), WARM + COLD)

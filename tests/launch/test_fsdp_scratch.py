@@ -7,7 +7,7 @@ import copy
 import torch, torch.distributed as dist
 from torch import nn
 from fsdp_scratch import FSDP
-from course_utils.worker import init, report
+from nbtorchrun.worker import init, report
 init()
 rank, world = dist.get_rank(), dist.get_world_size()
 torch.manual_seed(0)

@@ -1,10 +1,10 @@
-"""Notebook 13: saves that are killed, and a training resumed on another number of ranks."""
+"""Notebook 14: saves that are killed, and a training resumed on another number of ranks."""
 
 import pytest
 import torch
 
 from course_utils import LaunchError, launch, paths
-from course_utils.notebook.files import load_worker, write_missing
+from course_utils.files import load_worker, write_missing
 
 
 @pytest.mark.timeout(600)

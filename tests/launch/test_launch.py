@@ -13,14 +13,15 @@ import psutil
 import pytest
 
 from course_utils import LaunchError, paths
-from course_utils.errors import InputError
-from course_utils.launcher import client
+from nbtorchrun import settings
+from nbtorchrun.errors import InputError
+from nbtorchrun.launcher import client
 from tests.waiting import wait_for
 
 HELLO = """
 import torch
 import torch.distributed as dist
-from course_utils.worker import init, report
+from nbtorchrun.worker import init, report
 
 init()
 total = torch.tensor([float(dist.get_rank())])
@@ -68,7 +69,7 @@ print(json.dumps({
 }))
 """.replace(
     "VARIES",
-    repr(("MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_ERROR_FILE", "COURSE_RUN_DIR")),
+    repr(("MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_ERROR_FILE", "NBTORCHRUN_RUN_DIR")),
 )
 
 
@@ -97,7 +98,7 @@ def test_random_numbers_differ_between_runs_and_ranks_as_in_fresh_processes(work
     script = worker(
         "random_state.py",
         "import numpy, random, torch\n"
-        "from course_utils.worker import report\n"
+        "from nbtorchrun.worker import report\n"
         "report(numpy=numpy.random.rand(), random=random.random(), torch=torch.rand(1).item())\n",
     )
     drawn = [report for _ in range(2) for report in launch(script).reports]
@@ -171,7 +172,7 @@ def test_series_marks_and_odd_values_arrive(worker, launch):
     script = worker(
         "reports.py",
         "import time, torch\n"
-        "from course_utils.worker import mark, report, rank\n"
+        "from nbtorchrun.worker import mark, report, rank\n"
         "for step in range(3):\n"
         "    with mark('work'):\n"
         "        time.sleep(0.01 * (rank() + 1))\n"
@@ -202,7 +203,7 @@ def test_what_a_worker_imports_is_read_anew_even_if_edited_in_the_same_second(wo
 
 READS = """
 import sys
-from course_utils.worker import init
+from nbtorchrun.worker import init
 sys.addaudithook(lambda event, names: print(names[0]) if event == "open" else None)
 init()
 """
@@ -234,14 +235,14 @@ def test_after_its_first_run_a_forkserver_is_quick_to_fork(worker, launch):
 def test_what_runs_left_may_be_removed_while_a_notebook_is_open(worker, launch):
     script = worker("hello.py", HELLO)
     first = launch(script)
-    shutil.rmtree(paths.runs())
+    shutil.rmtree(settings.runs())
     assert launch(script).ok
     assert first.ok
     assert first.ranks[0].stdout == ""
 
 
 def test_a_run_whose_folder_was_removed_still_has_a_verdict(worker, launch):
-    body = "import os, shutil\nshutil.rmtree(os.environ['COURSE_RUN_DIR'])\nos._exit(3)\n"
+    body = "import os, shutil\nshutil.rmtree(os.environ['NBTORCHRUN_RUN_DIR'])\nos._exit(3)\n"
     run = launch(worker("removes.py", body), nproc=1, check=False)
     assert run.verdict.kind == "exited"
 

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from course_utils import LaunchError
-from course_utils.launcher import client
+from nbtorchrun.launcher import client
 
 # torchrun opens this file for a timer of its own.
 NO_TIMER = {"TORCHELASTIC_ENABLE_FILE_TIMER": "1", "TORCHELASTIC_TIMER_FILE": "/nowhere/timer"}

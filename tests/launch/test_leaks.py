@@ -6,13 +6,13 @@ import tempfile
 import psutil
 import pytest
 
-from course_utils import paths
-from course_utils.launcher.client import kept_agent
+from nbtorchrun import settings
+from nbtorchrun.launcher.client import kept_agent
 
 SCRIPT = """
 import sys
 import torch.distributed as dist
-from course_utils.worker import init
+from nbtorchrun.worker import init
 init()
 dist.barrier()
 if len(sys.argv) > 1 and dist.get_rank() == 1:
@@ -28,7 +28,7 @@ def held() -> dict[str, object]:
         "descriptors": sum(process.num_fds() for process in ours),
         "threads": sum(process.num_threads() for process in ours),
         "temporary files": len(os.listdir(tempfile.gettempdir())),
-        "run folders": sum(1 for _ in paths.runs().glob("*/*")),
+        "run folders": sum(1 for _ in settings.runs().glob("*/*")),
     }
 
 

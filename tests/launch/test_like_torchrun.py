@@ -46,7 +46,7 @@ if os.environ["RANK"] == "1":
 """
 # What differs from torchrun, and why.
 OTHER = {
-    "COURSE_RUN_DIR": "where the run is noted",
+    "NBTORCHRUN_RUN_DIR": "where the run is noted",
     "PYTHONPATH": "the script finds the package wherever it lies",
     "GLOO_SOCKET_IFNAME": "no port is open to the network, and no host name is looked up",
     "NCCL_SOCKET_IFNAME": "the same",
@@ -66,7 +66,7 @@ ARGUMENTS = ("--a", "b c", "$HOME")
 def found(tmp_path_factory):
     """What the script finds under torchrun, warm and cold, where little is as by default."""
     from course_utils import launch
-    from course_utils.launcher import client
+    from nbtorchrun.launcher import client
 
     folder = tmp_path_factory.mktemp("found")
     script = paths.workers() / "finds.py"

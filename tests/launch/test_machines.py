@@ -9,12 +9,12 @@ import threading
 import pytest
 
 from course_utils import paths
-from course_utils.errors import InputError
+from nbtorchrun.errors import InputError
 from tests.kernel_ports import port_for_later
 
 MEET = """
 import os, torch, torch.distributed as dist
-from course_utils.worker import report
+from nbtorchrun.worker import report
 dist.init_process_group("gloo")
 total = torch.tensor([float(dist.get_rank())])
 dist.all_reduce(total)
@@ -67,7 +67,7 @@ def test_options_that_do_not_fit(worker, launch, options, said):
 @pytest.fixture(scope="module")
 def stop():
     """Set, it ends torchrun's current run."""
-    from course_utils.launcher import rendezvous
+    from nbtorchrun.launcher import rendezvous
 
     stop = threading.Event()
     rendezvous.register(stop)
@@ -79,7 +79,7 @@ def test_torchrun_learns_of_a_stop_when_it_asks_for_waiting_machines(stop, machi
     from torch.distributed.elastic.multiprocessing import SignalException
     from torch.distributed.elastic.rendezvous import RendezvousParameters, registry
 
-    from course_utils.launcher.rendezvous import BACKEND
+    from nbtorchrun.launcher.rendezvous import BACKEND
 
     endpoint = f"localhost:{port_for_later()}"
     asked = RendezvousParameters(BACKEND, endpoint, "run", machines, machines, is_host=True)

@@ -1,4 +1,4 @@
-"""The contract of mesh.py (notebook 14), and one training step on several meshes."""
+"""The contract of mesh.py (notebook 15), and one training step on several meshes."""
 
 import pytest
 
@@ -10,7 +10,7 @@ GROUPS = """
 import torch
 import torch.distributed as dist
 from mesh import Mesh
-from course_utils.worker import init, report
+from nbtorchrun.worker import init, report
 
 init()
 mesh, rank = Mesh({sizes}), dist.get_rank()

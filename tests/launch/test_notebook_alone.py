@@ -12,7 +12,7 @@ from tests.guest import Guest
 ADD_UP = """%%torchrun -n 2 alone.py
 import collectives, torch
 import torch.distributed as dist
-from course_utils.worker import init
+from nbtorchrun.worker import init
 init()
 print(collectives.all_reduce(torch.ones(1)).item())
 """
@@ -23,7 +23,7 @@ def test_a_notebook_alone_starts_ranks_and_finds_the_other_worker_files(tmp_path
     guest = Guest(tmp_path)
     # All packages of this Python; the course is not found there, as it is installed by a .pth file.
     (guest.packages / "ours.pth").write_text("\n".join(site.getsitepackages()))
-    guest.publish("course_utils", "notebooks")
+    guest.publish("course_utils", "nbtorchrun", "tools", "notebooks")
     kernel = tmp_path / "jupyter/kernels/theirs"
     kernel.mkdir(parents=True)
     command = [str(guest.python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]

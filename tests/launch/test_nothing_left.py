@@ -13,17 +13,17 @@ import psutil
 import pytest
 
 from course_utils import paths
-from course_utils.display import view
-from course_utils.launcher import processes
-from course_utils.worker import bootstrap
-from course_utils.worker.guards import start_of
+from nbtorchrun.display import view
+from nbtorchrun.launcher import processes
+from nbtorchrun.worker import bootstrap
+from nbtorchrun.worker.guards import start_of
 from tests.waiting import wait_for
 
 # Each rank ignores SIGTERM and has children of its own, one in another session: the worst there is.
 STUBBORN = """
 import os, signal, subprocess, sys, time
-from course_utils.worker import init
-from course_utils.worker.guards import start_of
+from nbtorchrun.worker import init
+from nbtorchrun.worker.guards import start_of
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 init()
 for apart in (False, True):
@@ -42,7 +42,7 @@ time.sleep(1000)
 # What a notebook forks has all its files open: the pipe to its agent too.
 FORKS = """
 import os, time
-from course_utils.launcher import client
+from nbtorchrun.launcher import client
 client.kept_agent()
 if os.fork() == 0:
     os.setsid()
@@ -139,7 +139,7 @@ def test_sigkill_of_any_process(start, victim, warm):
 
 @pytest.mark.parametrize("waits", [0, 3])  # its agent still imports torch, or has nothing to do
 def test_sigkill_of_a_kernel_that_has_started_no_run(start, waits):
-    first = "import time\nfrom course_utils.launcher import client\nclient.kept_agent()\n"
+    first = "import time\nfrom nbtorchrun.launcher import client\nclient.kept_agent()\n"
     kernel = start(warm=True, first=first + "time.sleep(1000)\n")
     own = psutil.Process(kernel.pid)
     assert wait_for(own.children)
@@ -182,7 +182,7 @@ def test_all_of_many_strays_are_found_when_the_kernel_is_gone(start):
 
 
 def test_a_stray_is_killed_even_if_its_program_is_still_being_loaded(tmp_path, monkeypatch):
-    environ = {"COURSE_RUN_DIR": str(tmp_path)}
+    environ = {"NBTORCHRUN_RUN_DIR": str(tmp_path)}
     stray = subprocess.Popen(["sleep", "1000"], env=os.environ | environ)
     (tmp_path / "rank_0").mkdir()
     (tmp_path / "rank_0" / "pid").write_text(f"1 0 {start_of(stray.pid)} 1")

@@ -8,14 +8,14 @@ import json
 
 import pytest
 
-from course_utils.diagnosis.calls import unended_call
-from course_utils.runs import Rank
-from course_utils.worker import unended
+from nbtorchrun.diagnosis.calls import unended_call
+from nbtorchrun.runs import Rank
+from nbtorchrun.worker import unended
 
 SPINS = """
 import time, torch, torch.distributed as dist
 from torch._C import _distributed_c10d as c10d
-from course_utils.worker import calls, init, unended
+from nbtorchrun.worker import calls, init, unended
 
 init()
 {recorder}

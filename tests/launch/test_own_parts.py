@@ -5,10 +5,11 @@ import sys
 
 import pytest
 
-from course_utils import paths
-from course_utils.notebook import files
+from course_utils import (
+    files,
+    paths,
+)
 
-# What a student may add at the end of a part, to see it at work or to break it.
 EDITS = {
     "ring": (
         "ring_allreduce.py",
@@ -75,9 +76,7 @@ def test_edited_parts_are_trained_over_until_clean_brings_the_courses_back(launc
         assert min(said) >= len(losses)  # on every rank, in every step
         assert abs(changed[-1] - losses[-1]) > 1e-6
 
-    subprocess.run(
-        [sys.executable, "-m", "course_utils", "clean"], check=True, cwd=paths.ROOT, timeout=60
-    )
+    subprocess.run([sys.executable, "-m", "tools", "clean"], check=True, cwd=paths.ROOT, timeout=60)
     assert not (paths.home() / "workers").exists()
     _, said = train("ring")
     assert said == [0, 0]

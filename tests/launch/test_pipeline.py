@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_utils.worker import worst
+from nbtorchrun.worker import worst
 
 HEAD = """\
 import torch, torch.distributed as dist
@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy, mse_loss
 from cut_layers import cut
 from pipeline_scratch import Pipeline
-from course_utils.worker import init, report
+from nbtorchrun.worker import init, report
 init()
 rank, p = dist.get_rank(), dist.get_world_size()
 
@@ -97,11 +97,21 @@ for n, (group, gradients) in groups.items():
         except ValueError as error:
             report(said=str(error))
         pipeline = Pipeline(part, mse_loss, 5, group=group, gradients=gradients)
-        assert pipeline.messages.channels["B"][0] is gradients
+        assert pipeline.messages.channels[0]["B"][0] is gradients
         pipeline.step(x if rank == 0 else None, y if rank == n - 1 else None)
         report(worst=off([part], whole))
 pipeline = Pipeline(cut(layers(), rank, p), mse_loss, 5)  # of all ranks: it makes the group
-assert pipeline.messages.channels["B"][0] is not dist.group.WORLD
+assert pipeline.messages.channels[0]["B"][0] is not dist.group.WORLD
+
+# Several stages on each rank: a pair of groups for each border.
+whole, model, (x, y) = layers(), layers(), batch(5)
+mse_loss(whole(x), y).backward()
+parts = [cut(model, rank, 2 * p), cut(model, p + rank, 2 * p)]
+pipeline = Pipeline(parts, mse_loss, 5, "interleaved")
+used = [group for border in pipeline.messages.channels for group, _ in border.values()]
+assert len(set(used)) == 2 * p
+pipeline.step(x if rank == 0 else None, y if rank == p - 1 else None)
+report(worst=off(parts, whole))
 """
 PADDED = """
 torch.manual_seed(0)
@@ -172,7 +182,7 @@ refused("lost", lambda: Pipeline(part, mse_loss, 2, lambda *sizes: []))
 SAYS = {
     "stages": "2 layers cannot be cut into 3 stages",
     "m": "microbatches = 0: a step needs at least one",
-    "schedule": "there is no schedule '2f2b'; there are gpipe, 1f1b, zero_bubble, interleaved",
+    "schedule": "there is no schedule '2f2b'; there are gpipe, 1f1b, interleaved, zero_bubble",
     "chunks": "only the schedule 'interleaved' runs several chunks",
     "inputs": "inputs are missing: give them to the first rank, rank 0",
     "targets": "targets are missing: give them to the last rank, rank 2",

@@ -9,10 +9,11 @@ import psutil
 import pytest
 
 from course_utils import paths
+from nbtorchrun import settings
 
 WAITS = """
 import time
-from course_utils.worker import init
+from nbtorchrun.worker import init
 init()
 print("up", flush=True)
 time.sleep(1.5)
@@ -32,7 +33,7 @@ def listening(process: psutil.Process) -> set[str]:
 def test_nothing_listens_beyond_the_loopback_and_folders_are_private(
     worker, launch, monkeypatch, warm
 ):
-    from course_utils.display import view
+    from nbtorchrun.display import view
 
     seen: set[str] = set()
 
@@ -54,7 +55,8 @@ SESSION = """
 import os, signal, socket, sys
 machine, end = sys.argv[1:]
 socket.gethostname = lambda: machine
-from course_utils.launcher.folder import session_folder
+import course_utils  # says where runs are kept
+from nbtorchrun.launcher.folder import session_folder
 session_folder()
 if end == "killed":
     os.kill(os.getpid(), signal.SIGKILL)
@@ -74,7 +76,7 @@ def test_what_a_killed_kernel_left_is_removed_on_its_own_machine_alone(tmp_path)
 
 
 def test_a_kernel_that_ends_meanwhile_takes_no_verdict_away(launch):
-    over, session = threading.Event(), paths.runs() / "20260101-000000-box-1"
+    over, session = threading.Event(), settings.runs() / "20260101-000000-box-1"
 
     def others_come_and_go() -> None:
         while not over.is_set():
@@ -96,7 +98,7 @@ def test_a_read_only_checkout_uses_the_cache_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(os, "access", lambda path, mode: path != paths.ROOT)
     assert paths.workers() == tmp_path / "distributed-course" / "workers"
-    assert paths.runs().stat().st_mode & 0o777 == 0o700
+    assert settings.runs().stat().st_mode & 0o777 == 0o700
 
 
 def test_data_lie_in_a_read_only_checkout_if_somebody_has_put_them_there(monkeypatch, tmp_path):

@@ -1,12 +1,13 @@
-"""Notebook 13's checkpoints: bits on any number of ranks, and every damage refused by name."""
+"""Notebook 14's checkpoints: bits on any number of ranks, and every damage refused by name."""
 
 import os
 import shutil
+import signal
 
 import pytest
 
 from course_utils import launch
-from course_utils.notebook.files import load_worker, write_missing
+from course_utils.files import load_worker, write_missing
 
 TENSORS = """
 import torch
@@ -39,7 +40,7 @@ SAVE = """
 import sys
 import torch.distributed as dist
 from checkpointed import tensors
-from course_utils.worker import init
+from nbtorchrun.worker import init
 from sharded_checkpoint import save
 
 init()
@@ -51,8 +52,8 @@ import sys
 import torch
 import torch.distributed as dist
 from checkpointed import equal, tensors
-from course_utils.meter import meter
-from course_utils.worker import init, report
+from nbtorchrun.meter import meter
+from nbtorchrun.worker import init, report
 from sharded_checkpoint import load, load_shards, saved_step
 
 init()
@@ -79,7 +80,7 @@ import sys
 import torch
 import torch.distributed as dist
 from checkpointed import tensors
-from course_utils.worker import init
+from nbtorchrun.worker import init
 from sharded_checkpoint import save_shards
 
 init()
@@ -97,7 +98,7 @@ import sys
 import torch
 import torch.distributed as dist
 from checkpointed import equal, tensors
-from course_utils.worker import init, report
+from nbtorchrun.worker import init, report
 from sharded_checkpoint import load, save
 
 init(ranks=4)
@@ -126,6 +127,13 @@ def loaded(script, folder, nproc):
     return [report for rank in run.ranks for report in rank.reports]
 
 
+def import_fall_back():
+    """`fall_back` of the module that `sharded_checkpoint` has imported, whose errors it raises."""
+    from checkpoint_files import fall_back  # workers/ is on the path by now
+
+    return fall_back
+
+
 @pytest.mark.timeout(120)
 def test_bits_survive_other_numbers_of_ranks(script, tmp_path):
     saving = script("save_all.py", SAVE)
@@ -139,15 +147,33 @@ def test_bits_survive_other_numbers_of_ranks(script, tmp_path):
 
 
 @pytest.mark.timeout(120)
-def test_every_rank_writes_its_share_and_the_older_checkpoint_goes(script, tmp_path):
-    launch(script("save_all.py", SAVE), str(tmp_path), "3", "4", nproc=3, show=False)
+def test_every_rank_writes_its_share_and_two_checkpoints_stay(script, module, tmp_path):
+    launch(script("save_all.py", SAVE), str(tmp_path), "2", "3", "4", nproc=3, show=False)
     files = sorted(path.name for path in tmp_path.iterdir())
-    assert len(files) == 4
-    assert files[0] == "manifest.json"
-    assert all(name.startswith(f"step_4-rank_{rank}_of_3") for rank, name in enumerate(files[1:]))
+    assert files[:2] == ["manifest.json", "manifest_older.json"]
+    kept = [f"step_{step}-rank_{rank}_of_3" for step in (3, 4) for rank in range(3)]
+    assert [name.rpartition("-")[0] for name in files[2:]] == kept
     sizes = [path.stat().st_size for path in tmp_path.glob("*.bin")]
     assert max(sizes) < 1.2 * min(sizes)
     assert {each["step"] for each in loaded(script, tmp_path, 2)} == {4}
+    flip(next(tmp_path.glob("step_4-*.bin")))
+    import_fall_back()(tmp_path)
+    reports = loaded(script, tmp_path, 2)
+    assert {each["step"] for each in reports} == {3}
+    assert all(each["wrong"] == [] for each in reports)
+    with pytest.raises(module.CheckpointError, match=r"manifest_older\.json is missing"):
+        import_fall_back()(tmp_path)
+
+
+def test_a_torn_manifest_takes_no_older_checkpoint_s_place(module, tmp_path):
+    import torch
+
+    for step in (1, 2):
+        module.save(tmp_path, {"w": torch.full((3,), float(step))}, step)
+    truncate(tmp_path / "manifest.json")
+    module.save(tmp_path, {"w": torch.zeros(3)}, 3)
+    import_fall_back()(tmp_path)
+    assert module.load(tmp_path, {"w": torch.empty(3)})["w"].tolist() == [1, 1, 1]
 
 
 @pytest.mark.timeout(120)
@@ -290,4 +316,28 @@ def test_a_disk_that_is_full_is_an_error_and_the_older_checkpoint_stays(
     assert module.load(tmp_path, {"w": torch.empty(3)})["w"].tolist() == [1, 1, 1]
     module.save(tmp_path, {"w": torch.zeros(3)}, 3)
     assert not list(tmp_path.glob("*.part"))
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.iterdir())) == 4  # steps 1 and 3, and a manifest of each
+
+
+@pytest.mark.parametrize("renamed", [0, 1, 2])
+def test_a_save_killed_before_any_of_its_renames_leaves_two_checkpoints(module, tmp_path, renamed):
+    import torch
+
+    for step in (10, 15):
+        module.save(tmp_path, {"w": torch.full((3,), float(step))}, step)
+    if not (pid := os.fork()):
+        rename, done = os.replace, []
+
+        def replace(draft, path):  # the file of the only rank, the manifest, the older one
+            if len(done) == renamed:
+                os.kill(os.getpid(), signal.SIGKILL)
+            done.append(rename(draft, path))
+
+        os.replace = replace
+        module.save(tmp_path, {"w": torch.full((3,), 20.0)}, 20)
+        os._exit(1)
+    assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+    newest, older = [(15, 10), (15, 10), (20, 10)][renamed]
+    assert module.load(tmp_path, {"w": torch.empty(3)})["w"].tolist() == 3 * [newest]
+    import_fall_back()(tmp_path)
+    assert module.load(tmp_path, {"w": torch.empty(3)})["w"].tolist() == 3 * [older]

@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from course_utils import paths
-from course_utils.notebook.files import write_missing
+from course_utils.files import write_missing
 from tests import slurm
 from tests.needs import needs
 from tests.waiting import wait_for
@@ -16,7 +16,7 @@ SBATCH = paths.ROOT / "docs" / "templates" / "slurm.sbatch"
 
 
 def submit(cluster, tmp_path, name, *arguments, options=()):
-    """Submit notebook 13's training with the batch file; gives the job's number and its log."""
+    """Submit notebook 14's training with the batch file; gives the job's number and its log."""
     log = tmp_path / f"{name}.txt"
     script = paths.workers() / "survivor.py"
     words = [f"--output={log}", "--chdir", paths.ROOT, *options]

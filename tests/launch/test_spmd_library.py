@@ -1,7 +1,7 @@
-"""The library spmd_types, as notebook 14 shows it: one program is accepted, three are refused."""
+"""The library spmd_types, as notebook 15 shows it: one program is accepted, three are refused."""
 
 from course_utils import launch
-from course_utils.notebook.files import write_missing
+from course_utils.files import write_missing
 from tests.needs import needs
 
 

@@ -9,9 +9,9 @@ import time
 import pytest
 
 from course_utils import launch
-from course_utils.display import view
-from course_utils.errors import Stopped
-from course_utils.launcher import client
+from nbtorchrun.display import view
+from nbtorchrun.errors import Stopped
+from nbtorchrun.launcher import client
 from tests.launch.fault import START
 
 HANGS = START + "if rank == 1:\n    time.sleep(1000)  # here\ndist.barrier()\n"
@@ -35,7 +35,7 @@ def stop(monkeypatch):
                 signal.raise_signal(signal.SIGINT)
 
     def call(path, seconds=0.5, **options) -> Stopped:
-        home = "course_utils.notebook.launching.screen_for"
+        home = "nbtorchrun.launching.screen_for"
         monkeypatch.setattr(home, lambda run, options: Interrupting(run, seconds))
         with pytest.raises(Stopped) as caught:
             launch(path, timeout=60, **options)

@@ -1,16 +1,18 @@
-"""Notebook 12: who is late, one trace of all ranks, and the answers of the unknown runs."""
+"""Notebook 13: who is late, one trace of all ranks, and the answers of the unknown runs."""
 
 import json
 
 import numpy as np
 import pytest
 
-from course_utils import load_worker
-from course_utils.errors import InputError
-from course_utils.notebook import cells, unknown
-from course_utils.notebook.stacks import frames, stacks
+from course_utils import cells, load_worker
+from lessons.nb13 import unknown
+from nbtorchrun.diagnosis.stacks import (
+    frames,
+    stacks,
+)
+from nbtorchrun.errors import InputError
 
-# The faults of `unknown_parts.py`: the rank, and a line of `unknown.py` where it is or was last.
 SOLVED = {1: (3, "log(step"), 2: (1, "average(model)"), 3: (2, "report("), 4: (0, "augment(batch")}
 SOLVED[5] = (1, "in enumerate(batches())")
 PROFILED = """\
@@ -18,7 +20,7 @@ import sys
 import torch
 from profiled import profiled
 from torch.nn.parallel import DistributedDataParallel as DDP
-from course_utils.worker import init
+from nbtorchrun.worker import init
 init()
 model = DDP(torch.nn.Linear(64, 64))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -111,6 +113,14 @@ def test_an_unknown_run_is_solved_by_its_rank_and_line(number, capsys):
     assert not unknown.named(number)
 
 
+@pytest.mark.parametrize("number", SOLVED)
+def test_our_answer_to_an_unknown_run_names_its_rank_and_its_cause(number, capsys):
+    unknown.answer(number)
+    said = capsys.readouterr().out
+    assert said.startswith(f"run {number}: rank {SOLVED[number][0]}, line ")
+    assert unknown.ANSWERS[number].cause in said
+
+
 @pytest.mark.parametrize("number", [1, 2, 5])
 def test_the_evidence_of_a_run_that_hangs_shows_the_culprit(launch, number):
     run = launch("unknown.py", number, nproc=4, stall=2, check=False)
@@ -152,9 +162,9 @@ Thread 0x01 (most recent call first):
 
 Current thread 0x02 (most recent call first):
   File "/site/torch/distributed/distributed_c10d.py", line 9 in all_reduce
-  File "/home/course_utils/worker/calls.py", line 8 in call
+  File "/home/nbtorchrun/worker/calls.py", line 8 in call
   File "/home/train.py", line 7 in <module>
-  File "/home/course_utils/worker/bootstrap.py", line 6 in run_script
+  File "/home/nbtorchrun/worker/bootstrap.py", line 6 in run_script
   File "<frozen runpy>", line 5 in _run_code
 """
     assert [str(f) for f in frames(text)] == [

@@ -7,7 +7,7 @@ from sequence_parallel import SequenceParallelTransformer
 from tensor_parallel import ParallelTransformer, vocab_parallel_cross_entropy
 from tensor_parallel import VocabParallelEmbedding
 from transformer import Transformer
-from course_utils.worker import init, report
+from nbtorchrun.worker import init, report
 init()
 torch.manual_seed(0)
 model = Transformer(12, 8, 2, 16, 2, 6)

@@ -7,7 +7,7 @@ import time
 import torch
 import torch.distributed as dist
 from timing import time_collective
-from course_utils.worker import init, report
+from nbtorchrun.worker import init, report
 
 init()
 rank = dist.get_rank()

@@ -4,7 +4,7 @@ import nbformat
 import pytest
 
 from course_utils import paths
-from course_utils.__main__ import main
+from tools.__main__ import main
 
 CELLS = [
     "from course_utils import check, load_worker",

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from course_utils import paths
-from course_utils.notebook import arguments, cells
+from course_utils import cells, paths
+from nbtorchrun import arguments
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import torch._dynamo  # noqa: F401 (it lists torch's functions by name, so it comes before ours)
+import torch
+import torch._dynamo  # it lists torch's functions by name, so it comes before ours
 from torch._C import Future  # what `get_future` gives; torch.futures.Future is derived from it
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
@@ -22,6 +23,17 @@ def install(gpus: int) -> None:
     Operations().__enter__()
     threading.Thread.run = _watched(threading.Thread.run)
     Future.then = _calling_back(Future.then)
+    torch.compile = _without_kernels(torch.compile)
+
+
+def _without_kernels(compile):
+    """Kernels for a GPU cannot be compiled here: a model that asks for them stays as it is."""
+
+    @functools.wraps(compile)
+    def compiling(model: Any = None, **options: Any) -> Any:
+        return compile(model, **options) if model is None or "backend" in options else model
+
+    return compiling
 
 
 def _watched(run):

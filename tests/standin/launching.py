@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from course_utils.launcher.options import Options
-from course_utils.launcher.running import launch_path
-from course_utils.notebook import cells
-from course_utils.notebook.files import script_path
-from course_utils.runs import Run
+from course_utils import cells
+from course_utils.files import script_path
+from nbtorchrun.launcher.options import Options
+from nbtorchrun.launcher.running import launch_path
+from nbtorchrun.runs import Run
 from tests.standin import order
 
 ON_GPUS = Path(__file__).resolve().parent / "on_gpus.py"

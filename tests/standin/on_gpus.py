@@ -7,7 +7,7 @@ from pathlib import Path
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [path for path in sys.path if path != here]
 sys.path.insert(0, str(Path(here).parents[1]))
-from course_utils.worker.bootstrap import execute  # noqa: E402 (the path comes first)
+from nbtorchrun.worker.bootstrap import execute  # noqa: E402 (the path comes first)
 from tests.standin.install import install  # noqa: E402
 
 if gpus := int(sys.argv[1]):

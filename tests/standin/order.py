@@ -41,7 +41,7 @@ class Log:
 
     def write(self) -> None:
         """Leave it in the rank's folder."""
-        if folder := os.environ.get("COURSE_RUN_DIR"):
+        if folder := os.environ.get("NBTORCHRUN_RUN_DIR"):
             path = Path(folder, f"rank_{os.environ['LOCAL_RANK']}", FILE)
             path.write_text(json.dumps(self.groups))
 

@@ -1,10 +1,13 @@
 """Every demo runs on 2 and on 4 pretended GPUs, by NCCL's rules."""
 
+from importlib.util import find_spec
+
 import pytest
 
-from course_utils.notebook import demos, gpus
+from tests import point_at
 from tests.standin.launching import on_gpus
 from tests.standin.short_demos import SMALL, UNSEEN, WITHOUT
+from tools import demos, gpus
 
 DEMOS = demos.find_all()
 
@@ -13,9 +16,20 @@ def runs():
     """Each demo on 2 GPUs with the ranks that it starts there, and on 4 with four."""
     for name, demo in DEMOS.items():
         if name not in WITHOUT | UNSEEN:
-            yield pytest.param(name, 2, gpus.ranks_for(demo, 2)[0], id=f"{name} on 2")
+            marks = marks_for(demo.packages)
+            ranks = gpus.ranks_for(demo, 2)[0]
+            yield pytest.param(name, 2, ranks, id=f"{name} on 2", marks=marks)
             if demo.main.nproc > 1:
-                yield pytest.param(name, 4, 4, id=f"{name} on 4")
+                yield pytest.param(name, 4, 4, id=f"{name} on 4", marks=marks)
+
+
+def marks_for(packages):
+    """Of a demo that needs packages: in CI it runs once they are installed."""
+    if not packages:
+        return ()
+    lacks = [name for name in packages if not find_spec(name)]
+    reason = f"not installed: {', '.join(lacks)}"
+    return pytest.mark.extra, pytest.mark.skipif(bool(lacks), reason=reason)
 
 
 @pytest.mark.timeout(600)  # as in test_scripts.py
@@ -26,8 +40,9 @@ def test_a_demo_runs_on_gpus(name, count, ranks, shortened):
     run = on_gpus(file, *arguments, gpus=count, nproc=ranks, timeout=540)
     assert run.ok, f"{run.verdict}\n{run.ranks[0].stderr}"
     group = run.ranks[0].last("group")
+    assert not point_at.not_shown(name, "".join(rank.stdout for rank in run.ranks))
     if group:  # a demo of one process has none
-        assert group["backend"] == "nccl"
+        assert group["backend"] == ("nccl" if ranks <= count else "gloo")
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT - {"plan"}))

@@ -12,15 +12,15 @@ from tests.standin.launching import ON_GPUS, on_gpus
 
 WHERE = """
 import torch.distributed as dist
-from course_utils.worker import device, init, report
+from nbtorchrun.worker import device, init, report
 init()
 report(where=[dist.get_backend(), str(device())], world=dist.get_world_size())
 """
 # One of two machines: its script, and what stands before it.
 MACHINE = """
 from pathlib import Path
-from course_utils.launcher.options import Options
-from course_utils.launcher.running import launch_path
+from nbtorchrun.launcher.options import Options
+from nbtorchrun.launcher.running import launch_path
 options = Options(nproc=2, nnodes=2, rdzv_endpoint={endpoint!r}, timeout=100)
 run = launch_path(Path({script!r}), {arguments!r}, options)
 print(run.reports if run.ok else run.verdict)
@@ -28,7 +28,7 @@ print(run.reports if run.ok else run.verdict)
 FEW = """
 import torch
 from torch.distributed.fsdp import fully_shard
-from course_utils.worker import init, report
+from nbtorchrun.worker import init, report
 init()
 model = fully_shard(torch.nn.Linear(4, 4))
 model(torch.ones(2, 4)).sum().backward()
@@ -36,7 +36,7 @@ report(seen=torch.cuda.is_available(), where=str(model.weight.grad.device))
 """
 LEAVES = """
 import torch.distributed as dist
-from course_utils.worker import init
+from nbtorchrun.worker import init
 {start}
 dist.distributed_c10d._abort_process_group = lambda: print("aborted")
 dist.destroy_process_group = lambda: print("destroyed")
@@ -88,8 +88,13 @@ def test_after_an_error_nobody_waits_for_what_nccl_has_begun(worker, start, last
 def test_no_rank_is_forked_from_a_process_that_uses_a_gpu():
     code = "import torch; torch.cuda.is_initialized = lambda: True; import {module}"
     done = subprocess.run(
-        [sys.executable, "-c", code.format(module="course_utils.launcher.preload")],
-        env=os.environ | {"PYTHONPATH": str(paths.ROOT), "COURSE_AGENT": str(os.getpid())},
+        [sys.executable, "-c", code.format(module="nbtorchrun.launcher.preload")],
+        env=os.environ
+        | {
+            "PYTHONPATH": str(paths.ROOT),
+            "NBTORCHRUN_AGENT": str(os.getpid()),
+            "NBTORCHRUN_PRELOAD": "",
+        },
         capture_output=True,
         text=True,
         timeout=100,

@@ -2,17 +2,21 @@
 
 Demos are left out: `test_demos.py` runs them. A script that reports a claim, reads a clock or is
 taken home runs on 2 and on 4 if each of its ranks has a GPU there, any other on as many as it has
-ranks in its notebook; those that train or measure for minutes with fewer steps.
+ranks in its notebook; those that train or measure for minutes with fewer steps. These are two
+hundred runs: CI has all of them, and so has `--all-scripts`; elsewhere those taken home run, and
+each fifth of the others.
 """
 
 import ast
+import os
 import re
 
 import pytest
 
-from course_utils.notebook import cells, demos
+from course_utils import cells
 from tests.launch.worker_files import Start, starts
 from tests.standin.launching import on_gpus
+from tools import demos
 
 CLAIM_OR_CLOCK = re.compile(
     r"claim=|claim_equal|perf_counter|time\.monotonic|process_time|mark\("
@@ -20,31 +24,54 @@ CLAIM_OR_CLOCK = re.compile(
 )
 TAKEN_HOME = re.compile(r"to_take_home|^in_pytorch")  # students start these on GPUs of their own
 COMPUTED = [Start("sleep_pipeline.py", 2)]  # in a loop of the notebook
-SAVES_THEN_LOADS = [("reshard_check.py", "0", "4"), ("beside_dcp.py", "save", "load")]
+SAVES_THEN_LOADS = [
+    ("reshard_check.py", "0", "4"),
+    ("reshard_rows.py", "0", "4"),
+    ("beside_dcp.py", "save", "load"),
+]
 WITHOUT = {  # what they show needs no GPU, and they use none
     "kill_saves.py",
     "threads_or_processes.py",
     "tape_cost.py",
+    "own_cost.py",
     "compile_chain.py",
     "dp_speed.py",
 }
-UNSEEN = {"in_pytorch_data_parallel.py"}  # torch's DataParallel copies in C++: it asks the driver
+UNSEEN = {
+    "in_pytorch_data_parallel.py",  # torch's DataParallel copies in C++: it asks the driver
+    "compiled_ddp.py",  # torch's compiler lists all of torch by name, and refuses ours
+}
+IN_SAMPLE = 5  # one run of so many
 DEMOS = {demo.main.file for demo in demos.find_all().values()}
 
 
 def pytest_generate_tests(metafunc):
-    """Each script on each number of GPUs."""
+    """Each script on each number of GPUs, or a sample of them."""
     if "start" in metafunc.fixturenames:
+        asked_for = metafunc.config.getoption("all_scripts")
+        everything = asked_for or os.environ.get("CI") == "true"
         sources = cells.sources()
         left_out = WITHOUT | UNSEEN | DEMOS
         chosen = [s for s in starts().values() if s.file not in left_out and not s.fails]
         runs = [
-            pytest.param(start, gpus, id=f"{start.file} on {gpus}")
+            (start, gpus)
             for start in chosen + COMPUTED
             for gpus in numbers_of_gpus(start, sources.get(start.file, ""))
             if ranks_on(start, gpus) <= gpus  # else it runs on the CPU, as in its notebook
         ]
-        metafunc.parametrize(("start", "gpus"), runs)
+        sample = [
+            r for n, r in enumerate(runs) if not n % IN_SAMPLE or TAKEN_HOME.search(r[0].file)
+        ]
+        marked = [
+            pytest.param(*each, id=f"{each[0].file} on {each[1]}", marks=marks(each in sample))
+            for each in (runs if everything else sample)
+        ]
+        metafunc.parametrize(("start", "gpus"), marked)
+
+
+def marks(in_sample: bool) -> tuple:
+    """What is not in the sample runs among CI's extras."""
+    return () if in_sample else (pytest.mark.extra,)
 
 
 def numbers_of_gpus(start: Start, source: str) -> tuple[int, ...]:

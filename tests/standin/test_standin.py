@@ -8,7 +8,7 @@ HEAD = """
 import os, time
 import torch
 import torch.distributed as dist
-from course_utils.worker import device, init, report
+from nbtorchrun.worker import device, init, report
 """
 RIGHT = """
 init()
@@ -62,7 +62,7 @@ WRONG = {
         "Duplicate GPU detected",
     ),
     "a file loaded to another rank's GPU": (
-        "init()\npath = os.path.join(os.environ['COURSE_RUN_DIR'], 'saved.pt')\n"
+        "init()\npath = os.path.join(os.environ['NBTORCHRUN_RUN_DIR'], 'saved.pt')\n"
         "if dist.get_rank() == 0:\n    torch.save([torch.ones(3, device=device())], path)\n"
         "dist.barrier()\ntorch.load(path)",
         "torch.load to cuda:0, the GPU of another rank",

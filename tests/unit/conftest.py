@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from course_utils import paths
-from course_utils.__main__ import main
+from tools.__main__ import main
 
 DEMO = '''"""Count to a number."""
 import argparse
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import torch
 import torch.distributed as dist
 
-from course_utils.worker import init, rank, report
+from nbtorchrun.worker import init, rank, report
 
 
 def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -48,7 +48,7 @@ if __name__ == "__main__":
     report(total=options.to)
 '''
 PROOF = """
-from course_utils.worker import rank, report
+from nbtorchrun.worker import rank, report
 if rank() == 0:
     report(claim="it counts", on="2 ranks", worst=WORST, bound=1)
 """
@@ -61,6 +61,11 @@ class SmallCourse:
         self.root, self.home = folder / "a course", folder / "home"
         self._patch, self._capsys = monkeypatch, capsys
         (self.root / "notebooks").mkdir(parents=True)
+        self._added = []
+
+    def add(self, file, source, tag, nproc=2):
+        """Add a cell that launches a script."""
+        self._added.append(("code", f"%%torchrun -n {nproc} {file}\n{source}", [tag]))
 
     def write(self, worst=0):
         """Write the notebook; its claim holds if `worst` is at most 1, and None reports none."""
@@ -69,6 +74,7 @@ class SmallCourse:
             ("markdown", "# 03 · Counting\nHow far?", []),
             ("code", f"%%torchrun -n 2 --as counting count.py\n{DEMO}", ["demo:count"]),
             ("code", f"%%torchrun -n 3 prove.py\n{proof}", ["proof:count"]),
+            *self._added,
         ]
         book = {
             "cells": [
@@ -98,7 +104,7 @@ class SmallCourse:
         code = (
             "import sys, pathlib; from course_utils import paths;"
             f"paths.NOTEBOOKS = pathlib.Path({str(self.root / 'notebooks')!r});"
-            "from course_utils.__main__ import main; sys.exit(main(sys.argv[1:]))"
+            "from tools.__main__ import main; sys.exit(main(sys.argv[1:]))"
         )
         own = {"COURSE_HOME": str(self.home), "PYTHONPATH": str(paths.ROOT), **(env or {})}
         return subprocess.Popen(

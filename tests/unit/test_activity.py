@@ -5,9 +5,9 @@ from itertools import cycle
 import psutil
 import pytest
 
-from course_utils.launcher import activity
-from course_utils.launcher.folder import RunFolder
-from course_utils.runs import Rank, Run
+from nbtorchrun.launcher import activity
+from nbtorchrun.launcher.folder import RunFolder
+from nbtorchrun.runs import Rank, Run
 
 
 @pytest.fixture

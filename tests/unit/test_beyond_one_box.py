@@ -3,13 +3,15 @@
 import os
 import re
 import subprocess
+from collections.abc import Iterator
 
 import pytest
 import yaml
 
-from course_utils import paths
-from course_utils.notebook import cells, demos
+from course_utils import cells, paths
+from tests.demo_calls import accept
 from tests.unit.run_sh.checkout import write_program
+from tools import demos
 
 TEMPLATES = paths.ROOT / "docs" / "templates"
 PAGE = (paths.ROOT / "docs" / "beyond-one-box.md").read_text(encoding="utf-8")
@@ -25,13 +27,13 @@ def check_training(words: list[str]) -> None:
     file = words[place].rpartition("/")[2]
     assert file in cells.sources()
     assert file == demos.find("transformer").main.file
-    demos.check_options(demos.find("transformer"), words[place + 1 :], ranks=4)
+    accept(demos.find("transformer"), words[place + 1 :], ranks=4)
 
 
 def test_the_trainjob_has_the_fields_of_its_schema():
     job = template("trainjob.yaml")
     assert (job["apiVersion"], job["kind"]) == ("trainer.kubeflow.org/v1alpha1", "TrainJob")
-    assert set(job["spec"]) == {"runtimeRef", "trainer"}
+    assert set(job["spec"]) == {"runtimeRef", "runtimePatches", "trainer"}
     assert job["spec"]["runtimeRef"] == {"name": "torch-distributed"}
     trainer = job["spec"]["trainer"]
     known = {"args", "command", "env", "image", "numNodes", "numProcPerNode", "resourcesPerNode"}
@@ -42,6 +44,26 @@ def test_the_trainjob_has_the_fields_of_its_schema():
     check_training(trainer["command"])
     # The runtime refuses variables that it sets itself.
     assert not any(variable["name"].startswith("PET_") for variable in trainer["env"])
+
+
+@pytest.mark.parametrize("name", ["trainjob.yaml", "pytorchjob.yaml"])
+def test_a_pod_has_shared_memory_for_nccl_and_data_loaders(name):
+    pods = list(pods_in(template(name)))
+    assert pods
+    for pod in pods:
+        (container,), (volume,) = pod["containers"], pod["volumes"]
+        assert container["volumeMounts"] == [{"name": volume["name"], "mountPath": "/dev/shm"}]
+        assert volume["emptyDir"] == {"medium": "Memory", "sizeLimit": "1Gi"}
+
+
+def pods_in(part: object) -> Iterator[dict]:
+    """Whatever has containers, at any depth."""
+    if isinstance(part, dict):
+        if "containers" in part:
+            yield part
+        part = list(part.values())
+    for each in part if isinstance(part, list) else ():
+        yield from pods_in(each)
 
 
 def test_skypilots_task_has_the_fields_of_its_reference():

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from course_utils import paths
+from course_utils.exercises import find
 
 
 @pytest.fixture
@@ -14,7 +15,7 @@ def course(small_course):
     cells = [
         "%%worker two.py\nfirst = 1",
         "%%worker --append two.py\nsecond = 2",
-        "%%worker --ours 04.2 answer.py\nours = 1",
+        "%%worker --ours 04.2 answer.py\n# yours or ours",
     ]
     book = {"cells": [{"cell_type": "code", "metadata": {}, "source": text} for text in cells]}
     folder = small_course.root / "notebooks"
@@ -61,16 +62,44 @@ def test_a_file_that_has_only_the_first_of_its_cells_is_not_changed(course):
     assert list(course.home.iterdir()) == []
 
 
-@pytest.mark.parametrize("text", ["ours = 1\n", "mine = 1\n"])
-def test_an_answer_is_kept_once_though_a_cell_writes_it_into_another_file(course, text):
+def passes(course, number, text):
+    """A student's answer that has passed."""
     workers = course.home / "workers"
-    (workers / "exercise_04_2.py").write_text("mine = 1\n")
-    passed = {"04.2": hashlib.sha256(b"mine = 1\n").hexdigest()}
-    (workers / ".passed.json").write_text(json.dumps(passed))
+    noted = workers / ".passed.json"
+    passed = json.loads(noted.read_text()) if noted.exists() else {}
+    passed[number] = hashlib.sha256(text.encode()).hexdigest()
+    noted.write_text(json.dumps(passed))
+    (workers / f"exercise_{number.replace('.', '_')}.py").write_text(text)
+
+
+@pytest.mark.parametrize("text", [find("04.2").ours, "mine = 1\n"], ids=["ours", "theirs"])
+def test_what_has_passed_stays_and_so_does_what_is_known_of_it(course, text):
+    passes(course, "04.2", "mine = 1\n")
+    passes(course, "01.1", "mine = 2\n")
+    workers = course.home / "workers"
     (workers / "answer.py").write_text(text)  # from before the answer had passed, or since
-    course("clean")
+    (workers / "lib/__pycache__").mkdir(parents=True)
+    (workers / "lib/__pycache__/x.pyc").touch()
+    done = course("clean")
+    assert "01.1, 04.2" in done.stdout
+    assert [path.name for path in course.home.iterdir()] == ["workers"]
+    assert {path.name for path in workers.iterdir()} == {
+        *("exercise_01_1.py", "exercise_04_2.py", ".passed.json")
+    }
+    assert json.loads((workers / ".passed.json").read_text()).keys() == {"01.1", "04.2"}
+    course("extract")
+    assert (workers / "answer.py").read_text() == "mine = 1\n"  # the course runs on it again
+    assert course("clean", "--all").returncode == 0
+    assert list(course.home.iterdir()) == []
+
+
+def test_an_answer_that_was_changed_after_it_had_passed_moves_aside(course):
+    passes(course, "04.2", "mine = 1\n")
+    (course.home / "workers/exercise_04_2.py").write_text("mine = 2\n")
+    done = course("clean")
     (kept,) = course.home.iterdir()
     assert [path.name for path in kept.iterdir()] == ["exercise_04_2.py"]
+    assert "passed" not in done.stdout
 
 
 def test_caches_are_no_work_of_the_student(course):

@@ -1,15 +1,19 @@
-"""`python -m course_utils`, the command line behind run.sh."""
+"""`python -m tools`, the command line behind run.sh."""
 
+import contextlib
 import os
 import re
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from course_utils import paths
-from course_utils.errors import InputError
-from course_utils.notebook import demos
+from course_utils import cells, paths
+from tests.demo_calls import accept
+from tools import demos
+from tools.__main__ import main
 
 
 def test_list_shows_each_notebook_with_a_line_for_each_of_its_demos(small_course):
@@ -23,7 +27,7 @@ def test_list_shows_each_notebook_with_a_line_for_each_of_its_demos(small_course
 @pytest.mark.parametrize("demo", demos.find_all().values(), ids=lambda demo: demo.name)
 def test_every_demo_has_a_heading_and_help_that_says_what_each_option_means(demo):
     assert demos.title(demo.notebook).startswith(demo.notebook[:2])
-    demos.check_options(demo, demo.main.arguments, demo.main.nproc)
+    accept(demo, demo.main.arguments, demo.main.nproc)
     said = demos.options_help(demo)
     assert " ".join(said.split()).startswith(demo.about)
     options = re.split(r"\n  (?=-)", said)[1:]
@@ -75,9 +79,6 @@ def test_a_claim_that_is_not_reported_gives_status_1(small_course):
         (["demo", "count", "--nproc-per-node", "1000"], "from 1 to 64"),
         (["demo", "count", "--nproc-per-node", "abc"], "'abc' is not a whole number"),
         (["demo", "count", "--timeout", "-1"], "above 0"),
-        (["demo", "count", "--too", "3"], "unrecognized arguments: --too"),
-        (["demo", "count", "--to", "x"], "invalid int value: 'x'"),
-        (["demo", "count", "-n", "9"], "demo count: nobody counts with more than 8 ranks"),
         (["demo", "nothing"], "there is no demo 'nothing'; choose one of count"),
         (["demo"], "demo needs a name: ./run.sh list shows them all"),
         (["demo", "count", "-n", "1", "--compare"], "--compare needs 2 ranks or more"),
@@ -99,9 +100,87 @@ def test_a_bad_call_is_refused_in_one_sentence_and_nothing_starts(small_course, 
     assert not list(small_course.home.glob(".runs/*/*/rank_*"))
 
 
-def test_a_demo_that_names_its_numbers_of_ranks_refuses_another_before_anything_starts():
-    with pytest.raises(InputError, match="demo fsdp needs 2, 4 or 6 ranks, not 5: -n 2"):
-        demos.check_options(demos.find("fsdp"), [], 5)
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--too", "3"], "demo count: unrecognized arguments: --too 3: did you mean --to?"),
+        (["--pase=3"], "demo count: unrecognized arguments: --pase=3: did you mean --pause?"),
+        (["--timeot", "3"], "unrecognized arguments: --timeot 3: did you mean --timeout?"),
+        (["--to", "x"], "argument --to: invalid int value: 'x'"),
+        (["-n", "9"], "demo count: nobody counts with more than 8 ranks"),
+    ],
+)
+def test_an_option_that_the_script_refuses_is_one_sentence_and_leaves_nothing(
+    small_course, arguments, said
+):
+    done = small_course("demo", "count", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.endswith(" (./run.sh demo count --help)\n")
+    assert len(done.stderr.splitlines()) == 1
+    assert "usage" not in done.stdout
+    assert "rank" not in done.stdout.partition("torchrun")[2]
+    assert not list(small_course.home.glob(".runs/*/*"))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("fsdp -n 5", "demo fsdp needs 2, 4 or 6 ranks, not 5: ./run.sh demo fsdp -n 2"),
+        ("audit -n 2", "demo audit needs 4 ranks, not 2: ./run.sh demo audit -n 4"),
+        ("straggler -n 1", "needs at least 2 ranks, not 1: ./run.sh demo straggler -n 2"),
+        ("tape --nproc-per-node 2", "demo tape runs as one process, not as 2 ranks: ./run.sh"),
+        ("cnn -n 2", "runs as one process, not as 2 ranks: ./run.sh demo cnn"),
+        ("data_parallel -n 3", "runs as one process, not as 3 ranks: ./run.sh demo data_parallel"),
+        ("links -n 2", "runs as one process, not as 2 ranks: ./run.sh demo links"),
+        ("plan -n 2", "runs as one process, not as 2 ranks: ./run.sh demo plan"),
+        ("hello --times 3", "demo hello takes no options of its own, so not --times: did you mean"),
+    ],
+)
+def test_what_a_demo_cannot_run_on_is_refused_before_anything_starts(capsys, call, said):
+    assert main(["--check", "demo", *call.split()]) == 2
+    shown = capsys.readouterr()
+    assert said in shown.err
+    assert shown.out == ""
+
+
+@pytest.mark.parametrize("demo", demos.find_all().values(), ids=lambda demo: demo.name)
+def test_a_demo_names_the_packages_that_its_script_leaves_without(demo):
+    source = cells.sources()[demo.main.file]
+    required = re.findall(r"leave_without\(([^*)]*)", source)
+    assert sorted(demo.packages) == sorted(re.findall(r'"(\w+)"', "".join(required)))
+
+
+@pytest.mark.parametrize("name", ["trainer", "deepspeed"])
+def test_a_demo_whose_packages_are_missing_says_how_to_get_them(monkeypatch, capsys, name):
+    monkeypatch.setattr(demos, "find_spec", lambda package: None)
+    assert main(["demo", name]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    words = shlex.split(shown.err.partition("Install with: ")[2])
+    assert words[:4] == [sys.executable, "-m", "pip", "install"]
+    pinned = Path(words[-1]).read_text()
+    for package in demos.find(name).packages:
+        assert package in shown.err
+        assert re.search(rf"^{package}==", pinned, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("call", "meant"),
+    [
+        ("demo pipelin", "did you mean pipeline?"),
+        ("demo tensor-parallel", "did you mean tensor_parallel?"),
+        ("demos", "did you mean demo?"),
+        ("docter", "did you mean doctor?"),
+        ("clean --al", "did you mean --all?"),
+        ("grade x.py --jsn out", "did you mean --json?"),
+        ("bench pipelin", "did you mean pipeline?"),
+    ],
+)
+def test_a_near_miss_gets_what_was_meant(capsys, call, meant):
+    with contextlib.suppress(SystemExit):
+        assert main(call.split()) == 2
+    assert meant in capsys.readouterr().err
 
 
 def test_a_demos_help_shows_its_script_s_options_and_those_of_launching(small_course):
@@ -113,6 +192,14 @@ def test_a_demos_help_shows_its_script_s_options_and_those_of_launching(small_co
     assert "--nproc-per-node N" in done.stdout
     assert "--compare" in done.stdout
     assert "--rdzv-endpoint HOST:PORT" in done.stdout
+
+
+def test_the_help_of_a_demo_of_one_process_shows_what_it_takes():
+    options = [
+        re.findall(r"^  (--\S+)", demos.launch_help(demos.find(n)), re.M) for n in ("links", "ring")
+    ]
+    assert options[0] == ["--timeout", "--stall"]
+    assert {"--nproc-per-node", "--compare"} < set(options[1])
 
 
 def test_help_says_how_to_get_a_demo_s_and_what_happens_without_a_command(small_course):
@@ -150,7 +237,7 @@ def test_a_broken_notebook_is_named_in_one_sentence(small_course):
 @pytest.mark.parametrize(
     "imports",
     [
-        pytest.param("import course_utils.__main__", id="command line"),
+        pytest.param("import tools.__main__", id="command line"),
         pytest.param("from course_utils import check, cost, launch, proofs, show", id="first cell"),
     ],
 )

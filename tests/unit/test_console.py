@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from course_utils.diagnosis.verdict import Line, Row, Says, Verdict, fact
-from course_utils.display import console
+from nbtorchrun.diagnosis.verdict import Line, Row, Says, Verdict, fact
+from nbtorchrun.display import console
 
 LOG = "rank_1/stderr.log"
 SCRIPT = "x = torch.ones(1000)  # " + "a comment that is longer than eighty columns " * 3

@@ -1,11 +1,13 @@
 """A student's own copies of the notebooks: made, never overwritten, and told what is new."""
 
+import json
+
 import nbformat
 import pytest
 
 from course_utils import paths
-from course_utils.__main__ import main
-from course_utils.notebook import copies
+from tools import copies
+from tools.__main__ import main
 
 NAME = "03_ddp.ipynb"
 
@@ -107,7 +109,7 @@ def test_a_student_who_moves_the_new_notebook_over_their_own_hears_no_more_of_it
     assert copies.update(my) == []
     course("print(44)")
     copies.update(my)
-    assert [source(my / NAME), *map(source, beside(my))] == ["print(43)", "print(44)"]
+    assert [source(my / NAME), *map(source, beside(my))] == ["print(44)"]
 
 
 def test_a_student_who_copies_the_new_notebook_over_their_own_hears_no_more_of_it(my, course):
@@ -133,13 +135,59 @@ def test_of_new_notebooks_only_the_newest_stays_unless_the_student_has_changed_o
     assert sorted(map(source, beside(my))) == ["print('mine')", "print(45)"]
 
 
-def test_a_copy_that_nobody_changed_is_not_overwritten_either(my, course):
+def test_a_copy_that_nobody_changed_becomes_the_new_notebook(my, course):
+    for version in (43, 44):
+        course(f"print({version})")
+        (said,) = copies.update(my)
+        assert said.startswith(f"The course has changed {NAME}, and you had not")
+        assert (source(my / NAME), beside(my)) == (f"print({version})", [])
+    assert copies.update(my) == []
+
+
+def test_a_copy_that_was_changed_back_is_replaced_too_and_what_was_offered_is_left_alone(
+    my, course
+):
     old = (my / NAME).read_bytes()
+    change(my / NAME)
     course("print(43)")
-    (said,) = copies.update(my)
-    (new,) = beside(my)
-    assert said.startswith(f"The course has changed {NAME}. Your copy stays as it is")
-    assert ((my / NAME).read_bytes(), source(new)) == (old, "print(43)")
+    copies.update(my)
+    (my / NAME).write_bytes(old)
+    course("print(44)")
+    copies.update(my)
+    assert source(my / NAME) == "print(44)"
+    assert beside(my) == []  # nobody had changed what was offered
+
+
+def test_a_copy_whose_version_is_not_known_is_not_replaced(my, course):
+    """As an earlier edition left it: the notes say what was offered, not what was copied."""
+    mine = (my / NAME).read_bytes()
+    course("print(43)")
+    noted = json.loads((my / copies.NOTED).read_text())
+    noted[NAME] = {"version": "another", "offered": "03_ddp.new-2026-11-26.ipynb"}
+    (my / copies.NOTED).write_text(json.dumps(noted))
+    copies.update(my)
+    assert (my / NAME).read_bytes() == mine
+    assert len(beside(my)) == 1
+
+
+def test_the_course_s_documents_are_beside_the_copies_and_links_lead_there(my, course):
+    book = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_markdown_cell("[all](../docs/symbols.md), [02](02.ipynb) `](../x`")]
+    )
+    nbformat.write(book, paths.NOTEBOOKS / NAME)
+    copies.update(my)
+    text = nbformat.read(my / NAME, 4).cells[0].source
+    assert text == "[all](docs/symbols.md), [02](02.ipynb) `](../x`"
+    assert (my / "docs/symbols.md").samefile(paths.ROOT / "docs/symbols.md")
+
+
+def test_a_folder_of_the_student_s_stays_where_the_documents_would_go(course):
+    own = paths.my() / "docs/mine.txt"
+    own.parent.mkdir(parents=True)
+    own.touch()
+    copies.update(paths.my())
+    copies.update(paths.my())
+    assert own.exists()
 
 
 def test_a_copy_that_the_student_removed_is_made_again(my, course):

@@ -150,7 +150,7 @@ def test_of_several_ranks_one_downloads(host, cifar10, tmp_path, launch, worker)
         "import json, sys\n"
         "from torchvision.datasets import CIFAR10\n"
         "from course_utils import data\n"
-        "from course_utils.worker import report\n"
+        "from nbtorchrun.worker import report\n"
         "for name, value in json.loads(sys.argv[2]).items():\n"
         "    setattr(CIFAR10, name, value)\n"
         "train, test = data.images('cifar10', root=sys.argv[1])\n"

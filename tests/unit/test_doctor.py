@@ -12,7 +12,7 @@ from course_utils import paths
 
 pytestmark = pytest.mark.timeout(120)
 REQUIREMENTS = paths.ROOT / "requirements.txt"
-ASK = "from course_utils.doctor import doctor; raise SystemExit(doctor())"
+ASK = "from tools.doctor import doctor; raise SystemExit(doctor())"
 
 DISTRIBUTED = """
 def is_gloo_available(): return {gloo}
@@ -93,10 +93,10 @@ def test_a_helper_that_dies_is_quoted(tmp_path):
     assert re.match("problem .*last said: SystemExit: no luck today", lines["launch"])
 
 
-def test_ranks_that_cannot_talk_are_quoted():
+def test_an_interface_that_the_shell_names_harms_no_launch_on_one_machine():
     status, lines = examine(GLOO_SOCKET_IFNAME="nowhere")
-    assert status == 1
-    assert re.match("problem .*nowhere", lines["launch"])
+    assert status == 0
+    assert re.match("ok ", lines["launch"])
 
 
 def test_without_packages_it_still_runs_and_says_how_to_get_them():

@@ -1,7 +1,5 @@
 """What the doctor makes of the facts about a machine, and how it reads them."""
 
-import itertools
-import socket
 import subprocess
 import sys
 from functools import partial
@@ -11,8 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from course_utils import container, doctor, paths, trial
-from course_utils.doctor import GIB, cores, disk, memory, shared_memory
+from course_utils import paths
+from tools import container, doctor, trial
+from tools.doctor import GIB, cores, disk, memory, shared_memory
 
 FOLDER = Path("/course")
 MACHINE = [
@@ -51,40 +50,12 @@ def test_a_loopback_that_is_down_is_found():
         *alone,
         sys.executable,
         "-c",
-        "from course_utils import doctor as d; print(d.loopback())",
+        "from tools import doctor as d; print(d.loopback())",
     ]
     done = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, timeout=60)
     assert done.stdout.startswith("problem"), done.stderr
     assert "127.0.0.1 does not answer" in done.stdout
     assert "bring up the interface lo" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("address", "seconds", "found", "remedy"),
-    [
-        ("127.0.0.1", 0.0, "box is 127.0.0.1", ""),
-        (None, 0.0, "box has no address", "'127.0.1.1 box' to /etc/hosts"),
-        ("192.0.2.1", 0.0, "the address of another machine", "'127.0.1.1 box' to /etc/hosts"),
-        ("127.0.0.1", 8.0, "box is 127.0.0.1", "looking it up took 8.0 s"),
-    ],
-    ids=["ours", "none", "another's", "slow"],
-)
-def test_what_the_names_of_this_machine_lead_to(monkeypatch, address, seconds, found, remedy):
-    def look_up(name):
-        if address is None:
-            raise socket.gaierror
-        return address
-
-    clock = itertools.count(0.0, seconds)
-    monkeypatch.setattr(socket, "gethostname", lambda: "box")
-    monkeypatch.setattr(socket, "gethostbyname", look_up)
-    monkeypatch.setattr(doctor.time, "monotonic", lambda: next(clock))
-    said = {finding.what: finding for finding in doctor.names()}
-    assert found in said["host name"].found
-    assert remedy in said["host name"].remedy
-    assert {finding.mark for finding in said.values()} == {"note" if remedy else "ok"}
-    if address is None:
-        assert "'127.0.0.1 localhost' to /etc/hosts" in said["localhost"].remedy
 
 
 VERSION_2 = {
@@ -135,5 +106,5 @@ def test_a_kernel_of_another_environment_is_found(tmp_path, monkeypatch):
 def test_a_wrong_sum_of_two_ranks_is_told(monkeypatch):
     ranks = [SimpleNamespace(last=lambda _, sum_=sum_: {"sum": sum_}, stderr="") for sum_ in (3, 1)]
     run = SimpleNamespace(ok=True, seconds=1.0, verdict=None, ranks=ranks)
-    monkeypatch.setattr("course_utils.launcher.running.launch_path", lambda *_: run)
+    monkeypatch.setattr("nbtorchrun.launcher.running.launch_path", lambda *_: run)
     assert trial.two_ranks() == ("two ranks added up 1 and 2, and got [3, 1]", False)

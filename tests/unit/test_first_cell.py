@@ -11,10 +11,9 @@ import nbformat
 import pytest
 
 from course_utils import paths
-from course_utils.notebook import reading
-from course_utils.notebook.execute import GETS_THE_COURSE, write_first_cell
-from course_utils.notebook.guest import NEEDED
 from tests.guest import SOURCE, TELL, Guest
+from tools.execute import GETS_THE_COURSE, write_first_cell
+from tools.guest import NEEDED
 
 # Notes its call and "installs" what it is asked for.
 PIP = """
@@ -22,7 +21,8 @@ import pathlib, sys
 here = pathlib.Path(__file__).parent
 (here.parent / "pip-was-called").write_text(" ".join(sys.argv[1:]))
 if (here / "offline.py").exists():
-    sys.exit("Collecting rich\\nERROR: no connection")
+    # As pip in a kernel, which sets FORCE_COLOR.
+    sys.exit("Collecting rich\\n\\x1b[31mERROR: no connection\\x1b[0m\\n\\x1b[0m")
 (here / "rich.py").touch()
 """
 
@@ -34,7 +34,7 @@ def test_every_notebook_has_the_cell_below_its_title_folded_and_silent(path):
     cell = json.loads(path.read_text())["cells"][1]
     assert cell["id"] == GETS_THE_COURSE, "./run.sh execute puts it there"
     assert "".join(cell["source"]) == SOURCE.rstrip("\n"), "./run.sh execute writes it"
-    assert reading.is_folded(cell)
+    assert cell["metadata"] == {"jupyter": {"source_hidden": True}}
     assert cell["outputs"] == []
 
 
@@ -49,13 +49,6 @@ def test_the_cell_is_put_in_once_and_kept_up_to_date():
     assert book.cells == once
 
 
-def test_the_cell_counts_as_a_cell_and_takes_no_time_to_read():
-    folded = {"cell_type": "code", "source": SOURCE, "metadata": {"jupyter": {}}}
-    folded["metadata"]["jupyter"]["source_hidden"] = True
-    assert reading.core_of([folded]) == [folded]
-    assert reading.minutes([folded]) == 0
-
-
 @pytest.fixture
 def guest(tmp_path):
     """A Python that has everything but the course, which can be cloned."""
@@ -63,7 +56,7 @@ def guest(tmp_path):
     made.have(*NEEDED)
     made.have_torch("2.11.0+cu128")
     (made.packages / "pip.py").write_text(PIP)
-    made.publish("course_utils")
+    made.publish("course_utils", "nbtorchrun", "tools")
     return made
 
 
@@ -94,7 +87,8 @@ def test_in_a_checkout_nothing_is_cloned(guest, folder):
 
 
 def test_where_the_course_is_installed_the_cell_does_nothing(guest):
-    shutil.move(guest.repository / "course_utils", guest.packages)
+    for name in ("course_utils", "nbtorchrun"):
+        shutil.move(guest.repository / name, guest.packages)
     guest.lack("rich")  # their Python is their own
     done = guest.run(repository="nowhere")
     assert done.stdout == f"course: {guest.packages}/course_utils/__init__.py\n"

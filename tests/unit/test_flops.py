@@ -1,4 +1,4 @@
-"""The FLOPs of a step (notebook 12): PyTorch's counter and the formula 6P + 12LHQT."""
+"""The FLOPs of a step (notebook 13): PyTorch's counter and the formula 6P + 12LHQT."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace

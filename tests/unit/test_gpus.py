@@ -2,8 +2,8 @@
 
 import pytest
 
-from course_utils.__main__ import main
-from course_utils.notebook import demos, gpus, stage
+from tools import demos, gpus, stage
+from tools.__main__ import main
 
 DEMOS = demos.find_all()
 

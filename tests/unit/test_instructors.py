@@ -8,8 +8,10 @@ import subprocess
 import pytest
 
 from course_utils import paths
-from course_utils.notebook import demos, gpus
+from tests import point_at
+from tests.demo_calls import accept
 from tests.unit.run_sh.checkout import write_program
+from tools import demos, gpus
 
 GUIDE = (paths.ROOT / "docs" / "instructors.md").read_text(encoding="utf-8")
 TEMPLATES = paths.ROOT / "docs" / "templates"
@@ -30,7 +32,7 @@ def test_every_demo_has_its_lecture_and_is_called_as_it_can_be():
     assert {words[0] for words in options} == set(known) - {"cnn", "deepspeed"}
     for name, *arguments in options:
         own = [word for word in arguments if word not in ("-n", "3", "4", "5", "--compare")]
-        demos.check_options(known[name], own, ranks=4)
+        accept(known[name], own, ranks=4 if known[name].main.nproc > 1 else 1)
 
 
 def test_every_demo_has_a_command_for_two_gpus_that_uses_them_or_says_why_not():
@@ -44,8 +46,37 @@ def test_every_demo_has_a_command_for_two_gpus_that_uses_them_or_says_why_not():
             at = arguments.index("-n")
             del arguments[at : at + 2]
         arguments = [word for word in arguments if word != "--compare"]
-        demos.check_options(demo, arguments, ranks)
+        accept(demo, arguments, ranks)
         assert ranks == 2 or (why and ("," in here or ":" in here)), f"{name}: why not 2?"
+
+
+def points() -> dict[str, str]:
+    """The column "point at", by demo."""
+    return {code(row[1])[0].split()[0]: row[3] for row in rows("Which demo for which lecture")}
+
+
+def saved_output(demo: demos.Demo) -> str:
+    """What the notebook has saved of a demo's script and of its proofs, the ranks' own lines."""
+    files = [demo.main.file, *(proof.file for proof in demo.proofs)]
+    book = json.loads((paths.NOTEBOOKS / f"{demo.notebook}.ipynb").read_text(encoding="utf-8"))
+    texts = ["".join(o.get("text", "")) for cell in book["cells"] for o in cell.get("outputs", [])]
+    runs = [text for text in texts if any(f" workers/{file}" in text for file in files)]
+    return re.sub(r"^rank \d+ (│ |  )", "", "".join(runs), flags=re.MULTILINE)
+
+
+def test_the_guide_points_at_something_in_every_demo():
+    assert points().keys() == point_at.PRINTED.keys()
+    for name, words in points().items():
+        for part in [*point_at.PRINTED[name], *point_at.CLAIMS.get(name, {})]:
+            assert part in words, f"{name}: the column no longer says {part!r}"
+
+
+@pytest.mark.parametrize("name", sorted(point_at.PRINTED.keys() - {"ddp", "experts"}))
+def test_a_demo_shows_what_the_guide_points_at(name):
+    """As saved; `ddp` and `experts` are not; tests/standin/test_demos.py runs them all."""
+    shown = saved_output(demos.find(name))
+    assert not point_at.not_shown(name, shown)
+    assert not point_at.not_shown(name, shown, point_at.CLAIMS)
 
 
 def code(cell: str) -> list[str]:
@@ -72,7 +103,8 @@ def headings(path) -> set[str]:
 @pytest.mark.timeout(120)
 def test_the_batch_file_starts_a_torchrun_on_each_node(tmp_path):
     write_program(tmp_path / "scontrol", "#!/bin/sh\nprintf 'node%s\\n' 7 8\n")
-    write_program(tmp_path / "srun", '#!/bin/sh\necho "$OMP_NUM_THREADS:" "$@"\n')
+    shown = '#!/bin/sh\necho "$OMP_NUM_THREADS, $PET_SHUTDOWN_TIMEOUT s:" "$@"\n'
+    write_program(tmp_path / "srun", shown)
     job = {
         "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
         "SLURM_SUBMIT_DIR": str(paths.ROOT),
@@ -92,9 +124,9 @@ def test_the_batch_file_starts_a_torchrun_on_each_node(tmp_path):
     )
     assert done.stderr == ""
     assert done.stdout == (
-        "2: --kill-on-bad-exit=1 --cpus-per-task=7 python3.11 -m torch.distributed.run --nnodes 2 "
-        "--nproc-per-node 3 --rdzv-backend c10d --rdzv-endpoint node7:24567 --rdzv-id 1234567 "
-        "workers/a b.py --steps 2\n"
+        "2, 100 s: --kill-on-bad-exit=1 --cpus-per-task=7 python3.11 -m torch.distributed.run "
+        "--nnodes 2 --nproc-per-node 3 --rdzv-backend c10d --rdzv-endpoint node7:24567 "
+        "--rdzv-id 1234567 workers/a b.py --steps 2\n"
     )
 
 
@@ -118,7 +150,7 @@ def test_the_pytorchjob_has_one_master_and_pods_alike():
     (container,) = pod["containers"]
     assert container["name"] == "pytorch"
     assert container["command"][:2] == [".venv/bin/torchrun", "workers/train_text.py"]
-    demos.check_options(demos.find("transformer"), container["command"][2:], ranks=4)
+    accept(demos.find("transformer"), container["command"][2:], ranks=4)
     assert {volume["name"] for volume in container["volumeMounts"]} == {
         volume["name"] for volume in pod["volumes"]
     }

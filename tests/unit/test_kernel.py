@@ -38,3 +38,16 @@ def test_a_kernel_of_another_python_is_refused_in_one_sentence(another, said):
         "Choose the course's kernel (.venv/bin/python of the checkout), or open the notebook with "
         "./run.sh lab"
     ), done.stderr
+
+
+@pytest.mark.parametrize("name", ["data", "links", "show"])
+def test_what_an_import_lacks_is_said_by_its_name(name):
+    lacking = "import sys; sys.modules['psutil'] = sys.modules['numpy'] = None; import course_utils"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{lacking}; course_utils.{name}"],
+        cwd=paths.ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stderr.splitlines()[-1].startswith("ModuleNotFoundError: import of "), done.stderr

@@ -1,29 +1,39 @@
-"""Who may know whom in the package: read from its imports, those inside functions too."""
+"""Who may know whom in the packages: read from their imports, those inside functions too."""
 
 import ast
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 from course_utils import paths
 
-PACKAGE = paths.ROOT / "course_utils"
-# What each room may import of the package, beside itself; a room not named here may import all.
+PACKAGES = ("nbtorchrun", "course_utils", "tools", "lessons")
+# What each room of the library may import of it, beside itself; one not named here may import all.
 MAY_KNOW = {
     "errors": set(),
-    "paths": {"errors"},
+    "settings": {"errors"},
     "palette": set(),
+    "formats": set(),
+    "runs": set(),
     "worker": set(),
     "meter": set(),
-    "cost": set(),
-    "runs": set(),
-    "diagnosis": {"paths", "runs"},
-    "launcher": {"errors", "paths", "worker", "runs", "diagnosis"},
-    "formats": set(),
-    "display": {"errors", "formats", "palette", "runs", "diagnosis", "launcher"},
-    "show": {"errors", "formats", "palette", "runs", "display"},
-    "data": {"errors", "paths"},
+    "diagnosis": {"formats", "settings", "runs"},
+    "launcher": {"errors", "formats", "settings", "worker", "runs", "diagnosis"},
+    "display": {"errors", "settings", "formats", "palette", "runs", "diagnosis", "launcher"},
 }
-KNOW_EVERYTHING = {"__init__", "__main__", "notebook"}
+# The packages that each may import.
+PACKAGES_KNOW = {
+    "nbtorchrun": set(),
+    "course_utils": {"nbtorchrun"},
+    "tools": {"nbtorchrun", "course_utils"},
+    "lessons": {"nbtorchrun", "course_utils"},
+}
+
+
+def package(module: str) -> str:
+    """The package that holds a module."""
+    return module.partition(".")[0]
 
 
 def room(module: str) -> str:
@@ -32,16 +42,16 @@ def room(module: str) -> str:
 
 
 def modules() -> dict[str, Path]:
-    """Every module of the package, by its dotted name."""
+    """Every module of the packages, by its dotted name."""
     found = {}
-    for path in PACKAGE.rglob("*.py"):
+    for path in (path for name in PACKAGES for path in (paths.ROOT / name).rglob("*.py")):
         parts = path.relative_to(paths.ROOT).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 
 
 def imports(path: Path, known: dict[str, Path]) -> set[str]:
-    """The modules of the package that a file imports, wherever in the file."""
+    """The modules of the packages that a file imports, wherever in the file."""
     wanted = set()
     for node in ast.walk(ast.parse(path.read_text())):
         assert not getattr(node, "level", 0), f"{path}: name the module that is imported in full"
@@ -62,15 +72,30 @@ def test_no_module_imports_one_that_imports_it():
     TopologicalSorter(GRAPH).prepare()  # raises CycleError with the circle
 
 
-def test_each_room_knows_only_whom_it_may():
+@pytest.mark.parametrize("name", PACKAGES)
+def test_no_folder_imports_one_that_imports_it(name):
+    folders: dict[str, set[str]] = {}
+    for module, known in GRAPH.items():
+        if package(module) == name:
+            others = {room(other) for other in known if package(other) == name}
+            folders.setdefault(room(module), set()).update(others - {room(module), "__init__"})
+    TopologicalSorter(folders).prepare()
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_each_package_knows_only_whom_it_may(name):
+    for module, known in GRAPH.items():
+        if package(module) == name:
+            others = {package(other) for other in known} - {name}
+            assert others <= PACKAGES_KNOW[name], f"{module} imports {others - PACKAGES_KNOW[name]}"
+
+
+def test_each_room_of_the_library_knows_only_whom_it_may():
     for name, known in GRAPH.items():
-        here = room(name)
-        allowed = MAY_KNOW.get(here)
-        others = {room(other) for other in known} - {here}
+        allowed = MAY_KNOW.get(room(name)) if package(name) == "nbtorchrun" else None
         if allowed is not None:
+            others = {room(other) for other in known} - {room(name)}
             assert others <= allowed, f"{name} imports {others - allowed}"
-        elif here not in KNOW_EVERYTHING:
-            assert not others & {"__init__", "__main__"}, f"{name} imports the face"
 
 
 def test_no_function_hides_the_module_of_its_own_name():

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from course_utils import links, paths
-from course_utils.errors import InputError, LaunchError
+from nbtorchrun.errors import InputError, LaunchError
 from tests.needs import needs
 from tests.waiting import wait_for
 
@@ -18,7 +18,7 @@ SUM = """
 import os
 import torch
 import torch.distributed as dist
-from course_utils.worker import init, report
+from nbtorchrun.worker import init, report
 init()
 number = torch.tensor([dist.get_rank() + 1])
 dist.all_reduce(number)
@@ -27,13 +27,14 @@ report(sum=number.item())
 """
 ENDLESS = """
 import time
-from course_utils.worker import init, report
+from nbtorchrun.worker import init, report
 init()
 report(started=True)
 time.sleep(600)
 """
 CALLER = """
-from course_utils import links, paths
+from course_utils import links
+from course_utils import paths
 links.run("linked_endless.py", hosts=2, told=lambda report: print("started", flush=True))
 """
 
@@ -71,7 +72,7 @@ PING = """
 import time
 import torch
 import torch.distributed as dist
-from course_utils.worker import init, report
+from nbtorchrun.worker import init, report
 init(ranks=2)
 ball, taken = torch.zeros(1), []
 for _ in range(8):
@@ -180,9 +181,9 @@ def test_a_machine_that_permits_no_hosts_says_why(monkeypatch):
 def test_notebook_04_shows_what_was_saved_where_no_hosts_can_be_made(launch):
     run = launch("on_links.py", nproc=1, env={"PATH": ""})
     assert "not measured here: " in run.ranks[0].stdout
-    assert "8 hosts: 1 MB through rank 0  1." in run.ranks[0].stdout
-    assert [row["ranks"] for row in run.reports if "way" in row] == [2] * 4 + [4] * 4 + [8] * 4
-    assert sum("exchange" in row for row in run.reports) == 5
+    assert "8 hosts, 1 MB: through rank 0  1." in run.ranks[0].stdout
+    assert [row["ranks"] for row in run.reports if "way" in row] == [2] * 3 + [4] * 3 + [8] * 3
+    assert sum("size" in row for row in run.reports) == 7
 
 
 def test_hosts_find_this_package_beside_what_the_path_had(monkeypatch):

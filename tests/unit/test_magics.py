@@ -5,17 +5,15 @@ import shutil
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from course_utils import LaunchError, load_ipython_extension, paths, predict
-from course_utils.errors import InputError
-from course_utils.notebook import answers
+from course_utils import LaunchError, answers, load_ipython_extension, paths, predict
+from nbtorchrun.errors import InputError
 
 
 @pytest.fixture
-def shell(monkeypatch):
+def shell():
     """A shell of its own with the magics."""
     shell = InteractiveShell()
     load_ipython_extension(shell)
-    monkeypatch.setattr("course_utils.notebook.magics._shell", lambda: shell)
     yield shell
     shutil.rmtree(paths.workers())
 
@@ -120,16 +118,20 @@ def test_cells_that_set_attributes_of_one_class_are_different_cells(shell, known
         assert (paths.workers() / "one.py").read_text() == "\n\n".join(c[2] for c in cells)
 
 
-def test_ours_gives_way_to_an_answer_that_has_passed(shell, capsys):
+def test_ours_gives_way_to_an_answer_that_has_passed(shell, capsys, tmp_path, monkeypatch):
     ours, theirs = "def mask():\n    return 1\n", "def mask():\n    return 'theirs'\n"
+    lesson = tmp_path / "lessons/nb99/exercise_99_1.py"
+    lesson.parent.mkdir(parents=True)
+    lesson.write_text(f"TITLE = 'a mask'\nPROVEN = ()\nOURS = {ours!r}\n")
+    monkeypatch.setattr(paths, "LESSONS", tmp_path / "lessons")
     (paths.workers() / "exercise_99_1.py").write_text(theirs)
-    shell.run_cell_magic("worker", "part.py --ours 99.1", ours)
+    shell.run_cell_magic("worker", "part.py --ours 99.1", "# a mask")
     assert (paths.workers() / "part.py").read_text() == ours
     answers.note("99.1", passed=True)
-    shell.run_cell_magic("worker", "part.py --ours 99.1", ours)
+    shell.run_cell_magic("worker", "part.py --ours 99.1", "# a mask")
     assert (paths.workers() / "part.py").read_text() == theirs
     (paths.workers() / "exercise_99_1.py").write_text(theirs + "# changed since\n")
-    shell.run_cell_magic("worker", "part.py --ours 99.1", ours)
+    shell.run_cell_magic("worker", "part.py --ours 99.1", "# a mask")
     assert (paths.workers() / "part.py").read_text() == ours
     assert capsys.readouterr().out.splitlines() == [
         "workers/part.py written: 2 lines (ours)",
@@ -138,24 +140,14 @@ def test_ours_gives_way_to_an_answer_that_has_passed(shell, capsys):
     ]
 
 
-def test_our_function_runs_until_the_students_has_passed(shell, capsys, monkeypatch):
-    shell.run_cell("f = lambda: 'theirs'")
-    monkeypatch.setattr("course_utils.checking.check._states", {"99.2": "passed"})
-    shell.run_cell_magic("ours", "99.2", "f = lambda: 'ours'")
-    assert shell.user_ns["f"]() == "theirs"
-    shell.run_cell_magic("ours", "99.3", "f = lambda: 'ours'")
-    assert shell.user_ns["f"]() == "ours"
-    assert capsys.readouterr().out.splitlines() == [
-        "99.2: your answer has passed its check, so the course uses it from here on",
-        "99.3: ours runs from here on",
-    ]
-
-
 def test_a_guess_is_shown_beside_the_measurement_to_a_reader_alone(capsys, monkeypatch):
     predict("12 MB").compare("25 MB")
     assert capsys.readouterr().out == ""
-    monkeypatch.setattr("course_utils.display.page.watched", lambda: True)
+    monkeypatch.setattr("nbtorchrun.display.page.watched", lambda: True)
     predict("").compare("25 MB")
+    nothing = capsys.readouterr().out
+    assert nothing.startswith("No guess yet.")
+    assert "25 MB" not in nothing
     predict("12 MB").compare("25 MB")
     assert capsys.readouterr().out == "You guessed 12 MB. Measured: 25 MB.\n"
 
@@ -174,8 +166,8 @@ def test_a_guess_is_shown_beside_the_measurement_to_a_reader_alone(capsys, monke
 )
 def test_a_guess_is_right_if_it_is_the_letter_or_all_of_it(guess, measured, right, monkeypatch):
     shown = []
-    monkeypatch.setattr("course_utils.display.page.watched", lambda: True)
-    monkeypatch.setattr("course_utils.display.page.show", lambda drawn, _: shown.append(drawn))
+    monkeypatch.setattr("nbtorchrun.display.page.watched", lambda: True)
+    monkeypatch.setattr("nbtorchrun.display.page.show", lambda drawn, _: shown.append(drawn))
     predict(guess).compare(measured)
     assert ("✓" in shown[0]) == right
 

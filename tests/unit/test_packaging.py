@@ -1,3 +1,4 @@
+import contextlib
 import importlib.metadata
 import re
 import subprocess
@@ -8,24 +9,24 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
-from course_utils.notebook import cells
+from course_utils import cells
 from tests.needs import needs
 
 ROOT = Path(__file__).resolve().parents[2]
 CONDA_NAMES = {
     "torch": "pytorch",
     "matplotlib": "matplotlib-base",
-    "playwright": "playwright-python",
 }
 
 
 def direct() -> dict[str, str]:
-    """Each direct dependency of pyproject.toml, with its lower bound."""
+    """Each package that a student needs, by pyproject.toml, with its lower bound."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = project["dependencies"] + project["optional-dependencies"]["dev"]
-    return dict(line.split(">=") for line in asked)
+    return dict(line.split(">=") for line in project["dependencies"])
 
 
 def pinned(file: str = "requirements.txt") -> dict[str, str]:
@@ -45,7 +46,12 @@ def numbers(version: str) -> list[int]:
     return [int(part) for part in version.split(".")]
 
 
-EXTRAS = ["deepspeed", "site", "types"]  # of pyproject.toml, each with a file of requirements
+EXTRAS = [
+    "deepspeed",
+    "site",
+    "tests",
+    "types",
+]  # of pyproject.toml, each with a file of requirements
 
 
 @pytest.mark.parametrize("file", ["requirements.txt", *map("requirements-{}.txt".format, EXTRAS)])
@@ -64,7 +70,7 @@ def test_an_extra_is_pinned_within_its_bounds_and_changes_nothing_else(extra):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     pins = pinned(f"requirements-{extra}.txt")
     for name, bound in (x.split(">=") for x in project["optional-dependencies"][extra]):
-        assert numbers(pins[name]) >= numbers(bound), name
+        assert numbers((pinned() | pins)[name]) >= numbers(bound), name
     assert not pins.keys() & pinned().keys()
 
 
@@ -96,6 +102,22 @@ def test_every_version_installs_on_the_oldest_python_in_wide_use():
 def test_the_backend_of_the_editable_install_is_pinned():
     # ./run.sh installs the course without network, so pip must find setuptools already there.
     assert "setuptools" in pinned()
+
+
+def test_a_student_installs_nothing_that_only_tests_need():
+    """Whatever the student's packages ask for is in their list, and nothing of the tests' is."""
+    needed, found = {*direct()}, set()
+    while needed - found:
+        found |= (new := needed - found)
+        for name in new:
+            with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+                asked = map(Requirement, importlib.metadata.requires(name) or ())
+                needed |= {
+                    x.name for x in asked if not x.marker or x.marker.evaluate({"extra": ""})
+                }
+    names = {canonicalize_name(name) for name in needed}
+    assert not names & {canonicalize_name(name) for name in pinned("requirements-tests.txt")}
+    assert "pytest" in names  # nbval's
 
 
 def test_conda_gets_what_pip_gets_and_nothing_else():

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from course_utils import paths
-from course_utils.errors import InputError
-from course_utils.notebook import notes
-from course_utils.notebook.files import write
+from course_utils import notes, paths
+from course_utils.files import write
+from nbtorchrun import settings
+from nbtorchrun.errors import InputError
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
 
@@ -54,7 +54,7 @@ def test_runs_are_private(home):
     home.mkdir()
     (home / ".runs").mkdir(mode=0o777)
     (home / ".runs").chmod(0o777)
-    assert stat.S_IMODE(paths.runs().stat().st_mode) == 0o700
+    assert stat.S_IMODE(settings.runs().stat().st_mode) == 0o700
 
 
 @root_only
@@ -63,7 +63,7 @@ def test_the_runs_folder_of_someone_else_is_refused(home, monkeypatch):
     (home / ".runs").mkdir()
     monkeypatch.setattr("os.getuid", lambda: 1000)
     with pytest.raises(InputError, match="belongs to another user"):
-        paths.runs()
+        settings.runs()
 
 
 def test_a_folder_that_is_gone_is_one_sentence(home, tmp_path):
@@ -71,7 +71,7 @@ def test_a_folder_that_is_gone_is_one_sentence(home, tmp_path):
         "import os, sys\n"
         "from pathlib import Path\n"
         "from course_utils import launch\n"
-        "from course_utils.notebook.files import write\n"
+        "from course_utils.files import write\n"
         "write('one.py', 'x = 1')\n"
         "os.rmdir(os.getcwd())\n"
         "try:\n    launch('one.py')\nexcept ValueError as error:\n    print(error)\n"
@@ -90,7 +90,7 @@ def test_a_folder_that_is_gone_is_one_sentence(home, tmp_path):
 
 def test_notes_of_kernels_that_write_at_once_are_all_kept(home):
     note = (
-        "from course_utils.notebook import notes\n"
+        "from course_utils import notes\n"
         "import sys\n"
         "for number in range(50):\n"
         "    with notes.changing('.some.json') as noted:\n"

@@ -8,8 +8,9 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
-from course_utils import palette, show
+from course_utils import show
 from course_utils.show.grids import Matrix, parts
+from nbtorchrun import palette
 
 matplotlib.use("agg")
 WHITE = "#ffffff"
@@ -160,6 +161,8 @@ def test_a_strip_of_steps_has_a_panel_for_each_step_and_frames_what_is_sent():
     show.steps(SimpleNamespace(reports=tree), title="x")
     begins = plt.gcf().axes[0]
     assert len([patch for patch in begins.patches if not patch.get_fill()]) == 2
+    # The receiver is named beside the row: arrows of two pairs would cross.
+    assert "→ rank 0" in [text.get_text() for text in begins.texts]
     # Rank 0 sends nothing in the first step: it is shown with what it reports next.
     assert [text.get_text() for text in begins.texts].count("11") == 2
     with pytest.raises(ValueError, match="no rank reported a step"):

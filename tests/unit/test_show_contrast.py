@@ -8,17 +8,27 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb, to_rgba
 
-from course_utils import palette, paths, show
+from course_utils import paths, show
 from course_utils.show import style
 from course_utils.show.grids import Matrix
+from nbtorchrun import palette
 
 matplotlib.use("agg")
 AA = 4.5  # WCAG 2.2, for words of usual size
-PAGES = ("course_utils/display/page.css", "website/static/course.css")
+PAGES = ("nbtorchrun/display/page.css", "website/static/course.css")
 FILTER = "filter: invert(.88) hue-rotate(180deg)"
 LUMINANCE = np.array([0.213, 0.715, 0.072])  # of hue-rotate, by the standard of CSS filters
 RANKS = range(len(palette.COLOURS))
-EVERY = [*palette.COLOURS, *palette.ACTIVITY.values()]
+EVERY = [*palette.COLOURS, *palette.ACTIVITY.values(), *palette.MEMORY.values()]
+
+
+@pytest.mark.parametrize("colour", palette.ACTIVITY.values())
+def test_an_activity_has_an_edge_that_is_seen(colour):
+    assert contrast(np.ones(3), on_light(to_rgb(palette.outline(colour)))) >= 3
+
+
+def test_no_colour_means_two_things():
+    assert len({*map(str.upper, EVERY)}) == len(EVERY)
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,7 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import pytest
 
-from course_utils import show
-from course_utils.notebook import files
+from course_utils import files, show
 from course_utils.show.tape_graph import layout
 
 

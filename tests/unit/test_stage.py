@@ -4,10 +4,12 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from io import StringIO
 from pathlib import Path
 from subprocess import PIPE
 
@@ -15,6 +17,9 @@ import psutil
 import pytest
 
 from course_utils import paths
+from nbtorchrun.display import console, text
+from tools import stage
+from tools.wrapping import wrapped
 
 TERMINAL = {"TERM": "xterm-256color", "COLUMNS": "80", "NO_COLOR": ""}
 
@@ -122,7 +127,7 @@ def test_no_line_is_lost_or_mixed_up_beside_the_bar(on_a_terminal):
         expected = 0
         for line in said:
             match = re.fullmatch(
-                r"\[rank \d\] (?:count (\d+)|\.\.\. (\d+) more lines: .*|total .*)", line
+                r"\[rank \d\] (?:count (\d+)|\.\.\. (\d+) more lines:(?: .*)?|total .*)", line
             )
             assert match, line
             if match[1]:
@@ -189,7 +194,7 @@ def test_before_the_ranks_start_a_terminal_says_what_it_is_doing_and_at_last_wha
 LAST_REPORTS = """\
 import time
 import torch.distributed as dist
-from course_utils.worker import init, report
+from nbtorchrun.worker import init, report
 init()
 for step in range(1, 9):
     if dist.get_rank() == 1:
@@ -228,6 +233,25 @@ def test_words_stay_whole_on_a_narrow_terminal(on_a_terminal):
     assert process.wait(60) == 0
     plain = [re.sub(r"\033\[[\d;?]*\w", "", line).rstrip() for line in lines]
     assert plain[1:3] == ["  count   Count to a", "          number."]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "./run.sh list",
+        "./run.sh demo ring",
+        "./run.sh demo audit -n 4",
+        "./run.sh demo links --help",
+    ],
+)
+def test_a_command_stays_on_one_line(command, monkeypatch):
+    terminal = StringIO()
+    terminal.isatty = lambda: True
+    for columns in range(len(command) + 1, 80):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = wrapped(f"More demos than this one: {command}. And so on.", 0, terminal).split("\n")
+        assert any(command in line for line in lines)
+        assert max(map(len, lines)) <= columns
 
 
 def test_what_a_rank_says_is_broken_at_words(on_a_terminal):
@@ -270,3 +294,134 @@ def test_a_torch_that_cannot_be_imported_is_a_sentence_that_names_the_doctor(
     _, said = demo.communicate(timeout=60)
     assert demo.returncode == 1
     assert re.fullmatch(r"run.sh: torchrun cannot start: .* \./run.sh doctor .*\n", said)
+
+
+COUNTS = """\
+import time
+from nbtorchrun.worker import rank, report
+{body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        # Three trainings of ten steps, one after another, with a pause between two of them.
+        (
+            "for training in range(3):\n"
+            "    time.sleep(1)\n"
+            "    for step in range(11):\n"
+            "        report(step=step, total=10)\n"
+            "        time.sleep(0.05)\n",
+            "steps/s",
+        ),
+        (
+            "for step in range(11):\n"
+            "    report(step=step, total=10, unit='epoch')\n"
+            "    time.sleep(0.05)\n",
+            "epochs/s",
+        ),
+        (
+            "for step in range(11):\n"
+            "    if rank() == 1:\n"
+            "        report(step=step, total=10)\n"
+            "    time.sleep(0.05)\n",
+            "steps/s",
+        ),
+        ("for step in range(9): report(step=step, total=8, unit='method')\n", ""),
+        ("for step in range(9): report(step=step)\n", ""),
+    ],
+    ids=["trainings", "epochs", "another rank", "methods", "no total"],
+)
+def test_a_rate_counts_what_the_script_counts(worker, launch, body, shown):
+    amount, unit = stage.pace(launch(worker("counts.py", COUNTS.format(body=body)), nproc=2))
+    assert unit == shown
+    assert 0 <= amount <= 20  # a sleep of 0.05 s a step, and no pause counted as a step
+    assert bool(amount) == bool(shown)
+
+
+def test_the_bar_says_what_a_script_counts():
+    assert text.progress({"step": 3, "total": 8, "unit": "method"}) == "method 3 of 8"
+    assert text.progress({"step": 3, "total": 8, "loss": 0.5}) == "step 3 of 8   loss 0.5"
+
+
+def test_the_bar_leaves_out_whole_values_that_do_not_fit():
+    report = {"step": 3, "total": 8, "loss": 0.5, "accuracy": 0.75}
+    assert text.progress(report, 39) == "step 3 of 8   loss 0.5   accuracy 0.75"
+    assert text.progress(report, 37) == "step 3 of 8   loss 0.5"
+    assert text.progress(report, 5) == "step 3 of 8"
+
+
+OWN_CLAIMS = """\
+from nbtorchrun.worker import init, report
+init()
+report(claim="it holds", on="2 ranks", worst=0.05, bound=0.05)
+report(other=7)
+"""
+
+
+def test_a_demo_s_own_claims_stand_in_the_table_once(small_course):
+    small_course.add("own.py", OWN_CLAIMS, "demo:own")
+    done = small_course("demo", "own", "-n", "3")
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"it holds +2 ranks +(< 0.05) +(0.05)\n", done.stdout) == [("< 0.05", "0.05")]
+    assert done.stdout.count("it holds") == 1
+    assert "the claim holds" in done.stdout
+    assert "[rank 2] other 7" in done.stdout
+
+
+def test_a_claim_of_a_demo_itself_that_fails_gives_status_1(small_course):
+    small_course.add("own.py", OWN_CLAIMS.replace("worst=0.05", "worst=0.5"), "demo:own")
+    done = small_course("demo", "own")
+    assert done.returncode == 1
+    assert "\nfails: it holds\n" in done.stdout
+
+
+def test_a_single_rank_needs_no_label(small_course):
+    small_course.add("alone.py", "print('I am', 'alone')\n", "demo:alone", nproc=1)
+    done = small_course("demo", "alone")
+    assert "\nI am alone\n" in done.stdout
+    assert "[rank" not in done.stdout
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_line_that_is_too_long_goes_on_below_its_last_column(monkeypatch, width):
+    monkeypatch.setattr("sys.stdout", StringIO())
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    words = " ".join(["word"] * 40)
+    first, *rest = console.wrapped(f"[rank 0] name   12.0  {words}", 9).split("\n")
+    assert all(len(line) <= width for line in (first, *rest))
+    assert first.startswith("[rank 0] name   12.0  word")
+    assert rest
+    assert all(line.startswith(" " * 22 + "word") for line in rest)
+
+
+def test_a_command_is_broken_between_its_words_and_can_still_be_copied(monkeypatch):
+    command = "torchrun --standalone workers/x.py " + "--option 'two words' " * 6
+    assert console.command_line(command) == command  # piped
+    monkeypatch.setattr("sys.stdout", StringIO())
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    shown = console.command_line(command)
+    assert all(len(line) <= 60 for line in shown.split("\n"))
+    assert len(shown.split("\n")) > 2
+    assert shlex.split(shown.replace("\\\n", "")) == shlex.split(command)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("arguments", [(), ("-n", "4", "--epochs", "3"), ("--no-such-option",)])
+def test_the_first_sentence_comes_before_anything_is_imported(arguments):
+    """It needs no torch, whose import takes seconds of processor time."""
+    command = [sys.executable, "-m", "tools", "demo", "pipeline", *arguments]
+    demo = subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True, cwd=paths.ROOT)
+    try:
+        assert demo.stdout.readline().startswith("Demo pipeline: ")
+        mapped = Path(f"/proc/{demo.pid}/maps")
+        if mapped.exists():  # on Linux
+            loaded = mapped.read_text()
+            assert "/torch/" not in loaded
+            assert "/numpy/" not in loaded
+    finally:
+        demo.send_signal(signal.SIGINT)
+        demo.communicate(timeout=60)

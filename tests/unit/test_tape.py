@@ -5,7 +5,7 @@ import random
 import pytest
 import torch
 
-from course_utils.notebook import files
+from course_utils import files
 
 SHAPES = [(), (3,), (1,), (2, 3), (2, 1), (1, 3), (4, 2, 3)]  # any two of them broadcast
 UNARY = [

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from course_utils.diagnosis.verdict import Verdict
-from course_utils.display import cards, lanes
-from course_utils.display.lanes import Lane
-from course_utils.launcher.folder import RunFolder
-from course_utils.runs import Rank
+from nbtorchrun.diagnosis.verdict import Verdict
+from nbtorchrun.display import cards, lanes
+from nbtorchrun.display.lanes import Lane
+from nbtorchrun.launcher.folder import RunFolder
+from nbtorchrun.runs import Rank
 
 
 class WrittenRank:

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from course_utils.worker import worst
+from nbtorchrun.worker import worst
 
 NOT_FINITE = [math.nan, math.inf, -math.inf]
 
@@ -32,7 +32,7 @@ def test_nothing_found_is_no_claim(nothing):
 
 def test_every_rank_hears_of_one_rank_s_not_a_number(worker, launch):
     source = """
-from course_utils.worker import init, report, worst_of_ranks
+from nbtorchrun.worker import init, report, worst_of_ranks
 import torch.distributed as dist
 init()
 for bad in range(3):

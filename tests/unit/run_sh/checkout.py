@@ -10,21 +10,31 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-TOOLS = "awk bash cat cksum cp df dirname head mkdir mv readlink rm sleep touch uname"
+PACKAGES = ("course_utils", "nbtorchrun", "tools", "lessons")
+TOOLS = "awk bash cat chmod cksum cp df dirname head mkdir mv readlink rm sleep touch uname"
 
 # Answers as Python, its venv and its pip do. CALLS gets a line for each call of the latter two;
-# FAKE_PIP is what pip does, HAS is what is installed, CHECK is what --check finds of a call;
-# COPIES is where the copies of the notebooks are, COPIED is what came of making them.
+# FAKE_PIP is what pip does, FAKE_CONFIG what `pip config list` does, FAKE_UV is the uv that pip
+# installs (without it, pip finds none), HAS is what is installed, CHECK is what --check finds of a
+# call; SHOW is a variable to show; COPIES is where the copies of the notebooks are, COPIED is what
+# came of making them.
 FAKE_PYTHON = f"""#!/usr/bin/env bash
 case "$1 $2" in
     "-c "*) exec {shlex.quote(sys.executable)} "$@" ;;
     "-P -c") for name in "${{@:4}}"; do case " $HAS " in *" $name "*) ;; *) exit 1 ;; esac; done ;;
     "-m venv") echo venv >>"$CALLS"; mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
-    "-m pip") echo pip >>"$CALLS"; eval "$FAKE_PIP" ;;
+    "-m pip") case "$*" in
+        *" config list") eval "${{FAKE_CONFIG:-true}}" ;;
+        *" uv=="*)
+            [ "${{FAKE_UV:-}}" ] || {{ echo "ERROR: no wheel of uv" >&2; exit 1; }}
+            echo get-uv >>"$CALLS"
+            echo "$FAKE_UV" >"${{0%/*}}/uv"; chmod +x "${{0%/*}}/uv" ;;
+        *) echo pip >>"$CALLS"; eval "$FAKE_PIP" ;;
+    esac ;;
     *)
         [ "$3" != --check ] || exit "${{CHECK:-0}}"
         [ "$3" != lab ] || {{ echo "$COPIES"; exit "${{COPIED:-0}}"; }}
-        echo "$0 $*"; exit "${{STATUS:-0}}" ;;
+        echo "$0 $*"; [ -z "${{SHOW:-}}" ] || echo "${{!SHOW}}"; exit "${{STATUS:-0}}" ;;
 esac
 """
 OLD_PYTHON = """#!/usr/bin/env bash
@@ -51,6 +61,7 @@ class Checkout:
         shutil.copy(ROOT / "run.sh", self.root)
         (self.root / "requirements.txt").write_text("six==1.17.0\n")
         (self.root / "pyproject.toml").write_text("")
+        (self.root / "requirements-tests.txt").write_text("pytest-xdist==3.8.0\n")
         for tool in TOOLS.split():
             (self.bin / tool).symlink_to(shutil.which(tool))
         write_program(self.bin / "python3", FAKE_PYTHON)
@@ -89,14 +100,15 @@ class Checkout:
 
     def use_bare_python(self) -> None:
         """Let python3 be a real one without any package, and add the course itself."""
-        for name in ("course_utils", "notebooks"):
+        for name in (*PACKAGES, "notebooks"):
             (self.root / name).symlink_to(ROOT / name)
         call = f'exec {shlex.quote(sys.executable)} -S "$@"'
         write_program(self.bin / "python3", f"#!/usr/bin/env bash\n{call}\n")
 
     def left(self) -> set[str]:
         """What is in the checkout that was not there at first."""
-        known = {"run.sh", "requirements.txt", "pyproject.toml", "course_utils", "notebooks"}
+        known = {"run.sh", "pyproject.toml", *PACKAGES, "notebooks"}
+        known |= {"requirements.txt", "requirements-tests.txt"}
         return {path.name for path in self.root.iterdir()} - known
 
     @property

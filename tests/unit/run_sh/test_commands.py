@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,18 +24,18 @@ pytestmark = pytest.mark.timeout(60)
 def test_a_command_that_needs_no_torch_runs_on_a_bare_python(course, command):
     status, out, err = course.run(command, "an argument", STATUS="2")
     assert (status, err) == (2, "")
-    assert out == f"{course.bin}/python3 -m course_utils {command} an argument"
+    assert out == f"{course.bin}/python3 -m tools {command} an argument"
     assert not course.left()
 
 
 @pytest.mark.parametrize(
     ("arguments", "starts"),
     [
-        ((), "-m course_utils demo transformer"),
-        (("demo", "ring", "-n", "3"), "-m course_utils demo ring -n 3"),
-        (("bench", "launch"), "-m course_utils bench launch"),
-        (("execute", "a b.ipynb"), "-P -m course_utils execute a b.ipynb"),
-        (("grade", "a b.ipynb"), "-P -m course_utils grade a b.ipynb"),
+        ((), "-m tools demo transformer"),
+        (("demo", "ring", "-n", "3"), "-m tools demo ring -n 3"),
+        (("bench", "launch"), "-m tools bench launch"),
+        (("execute", "a b.ipynb"), "-P -m tools execute a b.ipynb"),
+        (("grade", "a b.ipynb"), "-P -m tools grade a b.ipynb"),
         (("test", "tests/unit", "-x"), "-m pytest tests/unit -x"),
         (
             ("lab", "--no-browser"),
@@ -49,7 +50,7 @@ def test_a_command_that_needs_no_torch_runs_on_a_bare_python(course, command):
 def test_a_command_that_needs_torch_makes_the_environment_first(course, arguments, starts):
     status, out, _ = course.run(*arguments, STATUS="7")
     assert (status, out) == (7, f"{course.own_python} {starts}")
-    assert course.calls() == ["venv", "pip", "pip"]
+    assert course.calls() == ["venv", "pip", "pip", *["pip"] * (arguments[:1] == ("test",))]
 
 
 @pytest.mark.parametrize("arguments", [("demo", "typo"), ("bench", "--typo"), ("setup", "--fast")])
@@ -105,13 +106,40 @@ def test_jupyterlab_is_told_of_kernels_with_the_magics_and_of_the_first_notebook
     say = 'case $* in "-m jupyterlab"*) echo "$JUPYTER_PATH $JUPYTER_CONFIG_PATH"; exit;; esac'
     write_program(course.bin / "python3", f"#!/usr/bin/env bash\n{say}\nexit 0\n")
     _, out, _ = course.run("lab", COURSE_PYTHON="python3", JUPYTER_PATH="/own")
-    folder = f"{course.root}/course_utils/notebook/jupyter"
+    folder = f"{course.root}/tools/jupyter"
     assert out == f"{folder}:/own {folder}"
-    settings = json.loads(
-        (ROOT / "course_utils/notebook/jupyter/jupyter_lab_config.json").read_text()
-    )
+    settings = json.loads((ROOT / "tools/jupyter/jupyter_lab_config.json").read_text())
     first = settings["LabApp"]["default_url"].rpartition("/")[2]
     assert (ROOT / "notebooks" / first).exists()
+
+
+def test_what_only_tests_need_is_installed_for_them_once_and_into_our_own_environment(course):
+    notes = 'echo "${*##* }" >>"$CALLS.lists"'
+    lists = Path(f"{course.calls_file}.lists")
+    course.run("setup", FAKE_PIP=notes)
+    assert "requirements-tests.txt" not in lists.read_text()
+    _, _, err = course.run("test", FAKE_PIP=notes)
+    assert "what the tests need" in err
+    assert lists.read_text().endswith("-r requirements-tests.txt\n")
+    before = course.calls()
+    assert course.run("test", FAKE_PIP=notes)[2] == ""
+    assert course.run("test", COURSE_PYTHON="python3")[2] == ""
+    assert course.calls() == before
+    (course.root / "requirements-tests.txt").write_text("pytest-xdist==3.9.0\n")
+    assert course.run("test", FAKE_PIP="exit 1")[0] == 1
+    assert course.run("demo")[0] == 0  # a student's environment is complete
+    course.run("test")
+    assert len(course.calls()) == len(before) + 2
+
+
+@pytest.mark.parametrize("home", ["/nonexistent", None])
+def test_jupyterlab_gets_a_home_where_the_user_has_none_that_can_be_written(course, home):
+    tells = FAKE_PYTHON.replace('echo "$0 $*"', 'echo "$HOME"')
+    write_program(course.bin / "python3", tells)
+    own = course.folder / "own"
+    own.mkdir()
+    _, out, _ = course.run("lab", HOME=home or str(own), COPIES=f"{course.folder}/there/my")
+    assert out == (f"{course.folder}/there" if home else str(own))
 
 
 def test_all_tests_are_run_by_the_tests_themselves(course):
@@ -137,7 +165,7 @@ def test_in_ci_all_tests_install_what_they_need_themselves(course):
 @pytest.mark.parametrize("words", ["help", "--help", "-h", "help demo", "demo --help", "demo -h"])
 def test_help_in_each_of_its_spellings(course, words):
     _, out, _ = course.run(*words.split())
-    assert out.endswith("course_utils -h" if words == "-h" else "course_utils --help")
+    assert out.endswith("tools -h" if words == "-h" else "tools --help")
     assert not course.left()
 
 
@@ -167,7 +195,7 @@ def test_an_active_environment_is_used_with_the_course_of_this_checkout(course, 
     python = write_program(course.folder / "their env/bin/python", tells)
     env = {variable: str(python.parents[1]), "PYTHONPATH": "/theirs"}
     _, out, _ = course.run(HAS="torch course_utils psutil rich numpy", **env)
-    assert out == f"{course.root}:/theirs {python} -m course_utils demo transformer"
+    assert out == f"{course.root}:/theirs {python} -m tools demo transformer"
     assert not course.left()
 
 
@@ -191,15 +219,13 @@ def test_course_python_is_used_as_it_is(course, spelling):
     python = write_program(folder / name, FAKE_PYTHON)
     chosen = str(python) if spelling == "/absolute" else spelling
     _, out, err = course.run(COURSE_PYTHON=chosen, HAS="torch psutil rich numpy")
-    assert (out, err) == (f"{python} -m course_utils demo transformer", "")
+    assert (out, err) == (f"{python} -m tools demo transformer", "")
     assert not course.left()
 
 
 def test_course_python_finds_the_course_that_is_not_installed_there(course):
-    (course.root / "course_utils").mkdir()
-    (course.root / "course_utils/__main__.py").write_text(
-        "import os; print(os.getenv('PYTHONPATH'))"
-    )
+    (course.root / "tools").mkdir()
+    (course.root / "tools/__main__.py").write_text("import os; print(os.getenv('PYTHONPATH'))")
     _, out, _ = course.run("list", COURSE_PYTHON=sys.executable, PYTHONPATH="/theirs")
     assert out == f"{course.root}:/theirs"
 
@@ -219,10 +245,16 @@ def test_a_course_python_that_will_not_do_is_refused(course, program, says):
     assert not course.left()
 
 
+@pytest.mark.parametrize("command", ["execute", "grade"])
+def test_a_command_that_starts_elsewhere_still_finds_the_course(course, command):
+    _, out, _ = course.run(command, "07.ipynb", SHOW="PYTHONPATH")
+    assert out.splitlines()[-1] == str(course.root)
+
+
 def test_notebooks_to_execute_are_named_from_where_one_is(course):
-    (course.root / "course_utils").mkdir()
-    (course.root / "course_utils/__main__.py").write_text("import os; print(os.getcwd())")
-    (course.folder / "course_utils.py").write_text("print('not the course')")
+    (course.root / "tools").mkdir()
+    (course.root / "tools/__main__.py").write_text("import os; print(os.getcwd())")
+    (course.folder / "tools.py").write_text("print('not the course')")
     _, out, _ = course.run("execute", "07.ipynb", COURSE_PYTHON=sys.executable)
     assert out == str(course.folder)
 

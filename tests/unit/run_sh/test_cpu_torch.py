@@ -2,12 +2,12 @@
 
 import shlex
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.unit.run_sh.checkout import Checkout, is_one_sentence, write_program
+from tests.unit.run_sh.wheels import BACKEND, BUILD, uv_wheel, wheel
 
 pytestmark = [
     pytest.mark.timeout(120),
@@ -22,82 +22,75 @@ torchvision==0.29.2
 triton==3.9.0; sys_platform == "linux"
 """
 PAIR = "torch==2.15.0 torchvision==0.29.2"
-# As uv does, it leaves torch's folder behind.
+# As uv does, it leaves torch's folder behind, and takes a list of requirements.
 UV = """#!/usr/bin/env bash
 echo uv >>"$CALLS"
-[ "${UV_STATUS:-0}" = 0 ] || { echo "error: no route" >&2; exit "$UV_STATUS"; }
 echo "$*" >>"$CALLS.uv"
-mkdir -p "${PYTHON_OF_UV%/bin/python}/lib/python3.12/site-packages/torch-2.15.0+cpu.dist-info"
+case "$*" in
+    *--torch-backend*)
+        [ "${UV_STATUS:-0}" = 0 ] || { echo "error: no route" >&2; exit "$UV_STATUS"; }
+        build=${FAKE_BUILD-+cpu}
+        mkdir -p "${0%/bin/uv}/lib/python3.12/site-packages/torch-2.15.0$build.dist-info" ;;
+    *requirements.txt) cat "${!#}" >"$CALLS.list" ;;
+esac
 """
+CALLS = ["venv", "get-uv", "uv", "uv", "uv"]  # for the pair, for the list, for the course
 KEEP_LIST = 'case "$*" in *requirements.txt) cat "${!#}" >"$CALLS.list" ;; esac'
 NO_DRIVER = pytest.mark.skipif(Path("/proc/driver/nvidia").exists(), reason="there is a driver")
 
 
 @pytest.fixture
 def linux(course):
-    """A checkout that notes what pip is to install, and how uv is called."""
+    """A checkout on Linux whose pip finds a uv."""
     (course.root / "requirements.txt").write_text(LIST)
-    course.env |= {"FAKE_PIP": KEEP_LIST, "PYTHON_OF_UV": course.own_python}
+    course.env["FAKE_UV"] = UV
     return course
 
 
-def use_uv(course: Checkout) -> None:
-    write_program(course.bin / "uv", UV)
-
-
 def installed(course: Checkout) -> list[str]:
-    """The packages that pip was given."""
+    """The packages of the list that was installed."""
     lines = Path(f"{course.calls_file}.list").read_text().splitlines()
     return [line.partition("==")[0] for line in lines]
 
 
-def test_it_is_installed_through_uv_and_the_rest_through_pip(linux):
-    use_uv(linux)
+def test_the_pair_is_installed_first_and_then_the_list_without_what_only_cuda_needs(linux):
     status, _, err = linux.run("setup", COURSE_TORCH="cpu")
     assert status == 0
     assert "about 2 GB" in err
-    assert linux.calls() == ["venv", "uv", "pip", "pip"]
-    call = Path(f"{linux.calls_file}.uv").read_text().strip()
-    assert call == (
-        f"pip install -q --python {linux.own_python} --no-deps --torch-backend cpu {PAIR}"
-    )
+    assert linux.calls() == CALLS
+    pair = Path(f"{linux.calls_file}.uv").read_text().splitlines()[0]
+    assert pair.endswith(f" --no-deps --torch-backend cpu {PAIR}")
     assert installed(linux) == ["six", "torch", "torchvision"]
-    before = linux.calls()
     for again in ({"COURSE_TORCH": "cpu"}, {}):
         assert linux.run("demo", "ring", **again)[2] == ""
-    assert linux.calls() == before
+    assert linux.calls() == CALLS
 
 
 @NO_DRIVER
-def test_unasked_it_is_installed_where_there_is_uv_and_no_driver(linux):
-    use_uv(linux)
+def test_unasked_it_is_installed_where_there_is_no_driver(linux):
     linux.run("setup")
-    assert linux.calls() == ["venv", "uv", "pip", "pip"]
+    assert linux.calls() == CALLS
 
 
 def test_unasked_the_usual_one_is_installed_where_a_driver_is(linux):
-    use_uv(linux)
     write_program(linux.bin / "nvidia-smi", "")
     status, _, err = linux.run("setup")
     assert status == 0
     assert "about 6 GB" in err
-    assert linux.calls() == ["venv", "pip", "pip"]
+    assert linux.calls() == ["venv", "get-uv", "uv", "uv"]
     assert installed(linux)[:2] == ["cuda-toolkit", "nvidia-cublas"]
 
 
-def test_unasked_and_without_uv_nothing_is_said(linux):
-    _, _, err = linux.run("setup")
-    assert "CPU" not in err
-    assert linux.calls() == ["venv", "pip", "pip"]
-
-
 @pytest.mark.parametrize(
-    ("has_uv", "why"), [(True, "uv does not reach it"), (False, "uv is not installed")]
+    ("env", "why"),
+    [
+        ({"UV_STATUS": "2"}, "uv does not reach it"),
+        ({"FAKE_BUILD": ""}, "uv does not reach it"),  # uv took the usual one from a mirror
+        ({"FAKE_UV": "", "FAKE_PIP": KEEP_LIST}, "pip does not get uv"),
+    ],
 )
-def test_where_it_cannot_be_had_one_sentence_says_so_once(linux, has_uv, why):
-    if has_uv:
-        use_uv(linux)
-    status, _, err = linux.run("setup", COURSE_TORCH="cpu", UV_STATUS="2")
+def test_where_it_cannot_be_had_one_sentence_says_so_once(linux, env, why):
+    status, _, err = linux.run("setup", COURSE_TORCH="cpu", **env)
     assert status == 0
     (said,) = [line for line in err.splitlines() if "for CPUs" in line]
     assert why in said
@@ -109,7 +102,6 @@ def test_where_it_cannot_be_had_one_sentence_says_so_once(linux, has_uv, why):
 
 
 def test_the_usual_one_needs_its_room_too(linux):
-    use_uv(linux)
     (linux.bin / "df").unlink()
     write_program(linux.bin / "df", "echo head; echo /dev/x 9 9 5242880 9% /")
     assert linux.run("setup", COURSE_TORCH="cpu")[0] == 0
@@ -124,31 +116,32 @@ def test_the_usual_one_needs_its_room_too(linux):
 
 
 def test_an_update_keeps_the_build(linux):
-    use_uv(linux)
     linux.run("setup", COURSE_TORCH="cpu")
     (linux.root / "requirements.txt").write_text(LIST + "\n")
     assert "Updating" in linux.run("setup")[2]
-    assert linux.calls() == ["venv", "uv", "pip", "pip", "uv", "pip", "pip"]
+    assert linux.calls() == [*CALLS, "uv", "uv", "uv"]
     write_program(linux.bin / "nvidia-smi", "")  # a driver that came later changes nothing
     assert linux.run("setup")[2] == ""
 
 
 def test_an_update_that_fails_keeps_the_build_too(linux):
-    use_uv(linux)
     linux.run("setup", COURSE_TORCH="cpu")
     (linux.root / "requirements.txt").write_text(LIST + "\n")
+    uv = Path(linux.own_python).parent / "uv"
+    works = uv.read_text()
+    uv.write_text("exit 1\n")
     assert linux.run("setup", COURSE_TORCH="cpu", FAKE_PIP="exit 1")[0] == 1
+    uv.write_text(works)
     assert "Updating" in linux.run("setup", COURSE_TORCH="cpu")[2]
     assert linux.calls().count("venv") == 1
 
 
 def test_another_build_makes_the_environment_anew(linux):
-    use_uv(linux)
     linux.run("setup", COURSE_TORCH="cpu")
     status, _, err = linux.run("setup", COURSE_TORCH="cuda")
     assert status == 0
     assert "for another COURSE_TORCH" in err
-    assert linux.calls() == ["venv", "uv", "pip", "pip", "venv", "pip", "pip"]
+    assert linux.calls() == [*CALLS, "venv", "get-uv", "uv", "uv"]
     assert len(installed(linux)) == 6
 
 
@@ -162,29 +155,12 @@ def test_a_build_that_is_not_known_is_refused(linux):
 
 # --- With a real pip and a small index of stand-in wheels ----------------------------------------
 
-# Installs from the folder of builds for CPUs: pip install -q --python PYTHON ... cpu PAIR
+# Takes the pair from the folder of builds for CPUs, and leaves the rest to pip.
 UV_OF_WHEELS = """#!/usr/bin/env bash
+case "$*" in *--torch-backend*) ;; *) exit 2 ;; esac
 export PIP_FIND_LINKS={folder}
-exec "$5" -m pip install -q --no-deps "${{@:9}}"
+exec "$5" -m pip install -q --no-deps "${{@: -2}}"
 """
-BACKEND = """
-import shutil
-def build_editable(folder, config_settings=None, metadata_directory=None):
-    return shutil.copy("course-1-py3-none-any.whl", folder).rpartition("/")[2]
-"""
-BUILD = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
-
-
-def wheel(folder: Path, name: str, version: str, *needs: str) -> None:
-    """A package without any file."""
-    info = f"{name.replace('-', '_')}-{version}"
-    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-    metadata += "".join(f"Requires-Dist: {need}\n" for need in needs)
-    with zipfile.ZipFile(folder / f"{info}-py3-none-any.whl", "w") as archive:
-        archive.writestr(f"{info}.dist-info/METADATA", metadata)
-        tags = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        archive.writestr(f"{info}.dist-info/WHEEL", tags)
-        archive.writestr(f"{info}.dist-info/RECORD", "")
 
 
 @pytest.mark.timeout(240)
@@ -205,13 +181,13 @@ def test_pip_accepts_the_pair_and_brings_no_library_of_cuda(tmp_path):
     wheel(course.root, "course", "1")
     call = f'exec {shlex.quote(sys.executable)} "$@"'
     write_program(course.bin / "python3", f"#!/usr/bin/env bash\n{call}\n")
-    write_program(course.bin / "uv", UV_OF_WHEELS.format(folder=shlex.quote(str(cpu))))
+    uv_wheel(usual, UV_OF_WHEELS.format(folder=shlex.quote(str(cpu))))
     pip = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(usual), "COURSE_TORCH": "cpu"}
-    setup = course.start("setup", **pip)  # in the end it fails: no course_utils is installed
+    setup = course.start("execute", **pip)  # in the end it fails: no course is installed
     said = setup.communicate(timeout=200)[1]
     sites = Path(course.own_python).parents[1].glob("lib/python*/site-packages/*.dist-info")
     found = {path.name.removesuffix(".dist-info") for path in sites}
-    known = {name for name in found if name.startswith(("pip-", "setuptools-"))}
+    known = {name for name in found if name.startswith(("pip-", "setuptools-", "uv-"))}
     assert found - known == {
         "course-1",
         "six-1.17.0",

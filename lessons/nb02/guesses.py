@@ -1,0 +1,12 @@
+"""The answers to the predictions of notebook 02, by the id of the cell that measures."""
+
+ANSWERS = {
+    "ten-five-torch": "c",
+    "train-dp-figure": "d",
+    "norms-compare": "b",
+    "torch-manual-seed": "b",
+    "tokens-measured": "c",
+    "late-slice-20": "b",
+    "s-4-sum": "c",
+    "raced-each-model": lambda ratio: "c" if ratio > 1.1 else "b",
+}

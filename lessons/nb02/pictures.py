@@ -1,0 +1,273 @@
+"""The pictures that notebook 02 alone draws."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+from course_utils.show import style
+from nbtorchrun import palette
+
+LOOK = {"arrowstyle": "-|>", "color": palette.NEUTRAL, "lw": 1.1, "shrinkA": 0, "shrinkB": 0}
+DEVICES, ROWS = 4, 2  # of the two pictures of the four steps
+LOSS = "#44AA99"  # of Paul Tol's muted palette, like `palette.ACTIVITY`
+WAYS = {  # three trainings, in colours that no rank has
+    "one device": ("#4477AA", "-", 3.4),
+    "DataParallel": ("#997700", "--", 1.8),
+    "mean of means": ("#AA3377", ":", 2.0),
+}
+KINDS = {  # what a device holds, and the parts of a step in which it is made
+    "parameters": ("parameters", "replicate"),
+    "activations": ("forward",),
+    "gradients": ("backward",),
+    "optimizer": ("optimizer",),
+    "other": ("batch", "scatter", "gather"),
+}
+LABELS = {
+    "optimizer": "optimizer's state (Adam)",
+    "gradients": "gradients and what backward makes",
+    "other": "batch, outputs, loss",
+}
+
+
+def forward() -> None:
+    """The four steps of a forward pass, from left to right."""
+    axes = _stage("Forward: DataParallel cuts the batch, copies the model and joins the outputs")
+    heads = ("batch\non device 0", "scatter", "replicate", "parallel_apply", "gather\non device 0")
+    _heads(axes, heads)
+    for device in range(DEVICES):
+        y = _lane(device)
+        _rows(axes, 0, _row(device), device)
+        _rows(axes, 8, _row(device), device)
+        _arrow(axes, (0.45, _row(device)), (1.55, y))
+        _rows(axes, 2, y, device)
+        _box(axes, 4, y, "model" if device == 0 else "copy", device, filled=device == 0)
+        _arrow(axes, (2.45, y), (3.3, y))
+        _box(axes, 6, y, f"thread {device}", device)
+        _arrow(axes, (4.7, y), (5.3, y))
+        _arrow(axes, (6.7, y), (7.55, _row(device)))
+        if device:
+            _copy(axes, device, to_copy=True)
+    plt.show()
+
+
+def backward() -> None:
+    """The same steps from right to left: gradients of outputs, of the copies, of the model."""
+    axes = _stage("Backward: each device works on its own rows, and device 0 adds up the gradients")
+    _heads(axes, ("", "", "add up\non device 0", "backward", "gradients of\nthe outputs"))
+    for device in range(DEVICES):
+        y = _lane(device)
+        _rows(axes, 8, _row(device), device)
+        _arrow(axes, (7.55, _row(device)), (6.7, y))
+        _box(axes, 6, y, "its own rows", device)
+        _arrow(axes, (5.3, y), (4.7, y))
+        words = "model: sum" if device == 0 else "copy"
+        _box(axes, 4, y, words, device, filled=device == 0)
+        if device:
+            _copy(axes, device, to_copy=False)
+    y = _lane(0)
+    _arrow(axes, (3.3, y), (2.5, y))
+    axes.text(2.4, y, "one optimizer", ha="right", va="center", fontsize=9)
+    plt.show()
+
+
+def _stage(title: str) -> Axes:
+    axes = style.axes(3.9, title)
+    axes.axis("off")
+    for device in range(DEVICES):
+        axes.text(-1.9, _lane(device), f"device {device}", va="center", weight="bold")
+    axes.set(xlim=(-1.95, 8.6), ylim=(-4.35, 1.5))
+    return axes
+
+
+def _lane(device: int) -> float:
+    """The height of a device's lane."""
+    return -1.25 * device
+
+
+def _row(device: int) -> float:
+    """The height of a device's rows in the whole batch."""
+    return 0.45 - 0.6 * device
+
+
+def _heads(axes: Axes, heads: Sequence[str]) -> None:
+    for column, head in enumerate(heads):
+        axes.text(2 * column, 0.85, head, ha="center", weight="bold", color=palette.NEUTRAL)
+
+
+def _rows(axes: Axes, x: float, y: float, device: int) -> None:
+    """The rows that a device works on, in its colour."""
+    for row in range(ROWS):
+        look = {"facecolor": palette.colour(device), "edgecolor": "white", "lw": 0.5}
+        axes.add_patch(plt.Rectangle((x - 0.3, y + 0.03 - 0.2 * row), 0.6, 0.15, **look))
+
+
+def _box(axes: Axes, x: float, y: float, words: str, device: int, filled: bool = True) -> None:
+    look = {**palette.ground(palette.colour(device)), "lw": 1.5}
+    if not filled:
+        look |= {"facecolor": "none", "linestyle": "--"}
+    axes.add_patch(plt.Rectangle((x - 0.68, y - 0.3), 1.36, 0.6, **look))
+    axes.text(x, y, words, ha="center", va="center", fontsize=9)
+
+
+def _arrow(axes: Axes, start: tuple, end: tuple, **more: Any) -> None:
+    axes.annotate("", end, start, arrowprops=LOOK | more)
+
+
+def _copy(axes: Axes, device: int, to_copy: bool) -> None:
+    """Between the model on device 0 and a copy, along a rail beside the boxes."""
+    left, rail = 3.32, 3.13 - 0.13 * device
+    top, y = -0.05 - 0.05 * device, _lane(device) + 0.15
+    for ends in (((left, top), (rail, top)), ((rail, top), (rail, y)), ((rail, y), (left, y))):
+        (x0, y0), (x1, y1) = ends
+        axes.plot([x0, x1], [y0, y1], color=palette.NEUTRAL, lw=1.1, solid_capstyle="round")
+    if to_copy:
+        _arrow(axes, (left - 0.2, y), (left, y))
+    else:
+        _arrow(axes, (left - 0.2, top), (left, top))
+
+
+def normalisation(sizes: Sequence[int], curves: Sequence[Sequence[float]]) -> None:
+    """BatchNorm's gradient beside one device's, over the rows of a device; a line for each seed."""
+    title = "With BatchNorm, DataParallel's gradient nears one device's only with many rows"
+    axes = style.axes(3.0, title, "rows per device (3 devices)", "gradient off by")
+    for number, curve in enumerate(curves):
+        label = "one line for each of 5 seeds" if number == 0 else None
+        axes.loglog(sizes, curve, "o-", ms=3.5, lw=1.1, color="#4477AA", alpha=0.75, label=label)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(sizes, [str(size) for size in sizes])
+    ticks = [0.01, 0.1, 1, 10]
+    axes.set_yticks(ticks, [f"{tick:.0%}" for tick in ticks])
+    axes.minorticks_off()
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False)
+    plt.show()
+
+
+def trainings(runs: Mapping[str, Sequence[Mapping]]) -> None:
+    """Three losses; below, how far two of them are from one device, in both precisions."""
+    _, (above, below) = plt.subplots(
+        2, 1, figsize=(8, 5.4), layout="constrained", sharex=True, height_ratios=(2, 3)
+    )
+    for way, (colour, line, width) in WAYS.items():
+        losses = [float(step[way]) for step in runs["float64"]]
+        above.plot(losses, line, lw=width, color=colour, label=way)
+    above.set_ylabel("loss, nats per image")
+    above.set_ylim(bottom=0)
+    above.set_title("Three trainings in float64: which one has the bug?", loc="left")
+    for way in ("mean of means", "DataParallel"):
+        for name, marker in (("float32", "x"), ("float64", ".")):
+            gap = [abs(float(step["one device"]) - float(step[way])) for step in runs[name]]
+            gap = [value if value != value else max(value, 1e-17) for value in gap]
+            look = {"color": WAYS[way][0], "ms": 4.5, "label": f"{way}, {name}"}
+            below.semilogy(gap, marker, **look)
+    below.set_xlabel("step")
+    below.set_ylabel("difference from one device,\nnats per image")
+    title = "Only the rounding shrinks with double precision (log scale; 0 is drawn at 1e-17)"
+    below.set_title(title, loc="left")
+    above.legend(frameon=False, ncols=3, fontsize=9)
+    below.legend(frameon=False, ncols=2, fontsize=9, loc="upper center", bbox_to_anchor=(0.6, 0.62))
+    for axes in (above, below):
+        axes.spines[["top", "right"]].set_visible(False)
+    plt.show()
+
+
+def peaks(
+    models: Mapping[str, Mapping[int, Mapping[str, int]]], alone: Mapping[str, Mapping[str, int]]
+) -> None:
+    """What one device holds without DataParallel, and each device with it, when it is most."""
+    title = "Device 0 holds more than the others (at each device's own peak)"
+    every = style.panels(1, len(models), 3.2, title)
+    for axes, (name, devices) in zip(every, models.items(), strict=True):
+        places = sorted(devices)
+        bars = [alone[name], *(devices[place] for place in places)]
+        heights = [-0.4, *(1 + place for place in places)]  # a gap below the one without
+        left = [0.0] * len(bars)
+        for kind, parts in KINDS.items():
+            sizes = [sum(each.get(part, 0) for part in parts) / 1e6 for each in bars]
+            look = {"color": palette.MEMORY[kind], "edgecolor": "white", "lw": 0.4}
+            axes.barh(heights, sizes, left=left, label=LABELS.get(kind, kind), **look)
+            left = [a + b for a, b in zip(left, sizes, strict=True)]
+        axes.set_xlim(0, 1.05 * max(left))
+        axes.set_yticks(heights, ["one alone", *(f"device {place}" for place in places)])
+        axes.invert_yaxis()
+        axes.set_xlabel("MB")
+        axes.set_title(name, loc="left", fontsize=10)
+    look = {"ncols": 3, "frameon": False, "loc": "outside lower center", "fontsize": 9}
+    every[0].figure.legend(*every[0].get_legend_handles_labels(), **look)
+    plt.show()
+
+
+def step() -> None:
+    """One step of DataParallel and of DDP over time; the lengths are made up."""
+    parallel = {
+        0: "copy:2 forward:3 copy:0.5 loss:0.7 copy:0.5 backward:6 copy:2 update:1",
+        1: "wait:2 forward:3 wait:1.7 backward:6 wait:3",
+    }
+    ddp = dict.fromkeys((0, 1), "forward:3 loss:0.4 backward:6 wait:1 update:1")
+    names = {
+        "copy": "copies through device 0",
+        "message": "messages of the all-reduce",
+    }
+    title = "DataParallel copies while others wait; DDP sends while it computes (a drawing)"
+    every = style.panels(2, 1, 4.2, title, sharex=True, height_ratios=(2, 2.8))
+    heads = ("DataParallel: one process, two threads", "DDP: two processes")
+    for axes, lanes, head in zip(every, (parallel, ddp), heads, strict=True):
+        for lane, text in lanes.items():
+            now = 0.0
+            for name, length in (word.split(":") for word in text.split()):
+                axes.broken_barh([(now, float(length))], (lane - 0.3, 0.6), **_activity(name))
+                now += float(length)
+        axes.set_title(head, loc="left", fontsize=10)
+        axes.set_xlim(0, 15.9)
+        axes.set_yticks(range(2), ["device 0", "device 1"])
+        axes.tick_params(bottom=False, labelbottom=False)
+    messages = [(4.9, 1.8), (6.8, 1.8), (8.7, 1.7)]
+    every[1].broken_barh(messages, (1.5, 0.45), **_activity("message"))
+    every[1].set_yticks((0, 1, 1.72), ["device 0", "device 1", "between them"])
+    every[0].set_ylim(1.5, -0.5)
+    every[1].set_ylim(2.2, -0.5)
+    every[1].set_xlabel("time (the lengths are made up)")
+    shown = ["forward", "loss", *(name for name in palette.ACTIVITY if name != "forward")]
+    handles = [plt.Rectangle((0, 0), 1, 1, **_activity(name)) for name in shown]
+    labels = [names.get(name, name) for name in shown]
+    look = {"loc": "outside lower center", "ncols": 4, "frameon": False, "fontsize": 9}
+    every[0].figure.legend(handles, labels, **look)
+    plt.show()
+
+
+def _activity(name: str) -> dict[str, Any]:
+    """How a block is drawn; waiting is hatched."""
+    if name == "wait":
+        return {"facecolor": "none", "edgecolor": "#888888", "hatch": "////", "linewidth": 0.4}
+    colour = LOSS if name == "loss" else palette.ACTIVITY[name]
+    return {"facecolor": colour, "edgecolor": palette.outline(colour), "linewidth": 0.5}
+
+
+def parts(models: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
+    """The processor time of the parts of a step, in a panel for each model, a bar for each way."""
+    title = "DataParallel does more work than one device (processor time of all threads)"
+    every = style.panels(len(models), 1, 4.4, title)
+    ways = {
+        "one device": "one device",
+        "DataParallel": "DataParallel,\nboth threads",
+        "DDP in no_sync": "DDP in no_sync,\none of two ranks",
+        "DDP": "DDP,\none of two ranks",
+    }
+    activities = {"replicate": "copy", "forward": "forward", "backward": "backward"}
+    for axes, (name, measured) in zip(every, models.items(), strict=True):
+        for row, way in enumerate(ways):
+            left = 0.0
+            for part, activity in activities.items():
+                took = measured[way].get(part, 0.0)
+                axes.barh(row, took, 0.7, left=left, **_activity(activity))
+                left += took
+        axes.set_yticks(range(len(ways)), list(ways.values()), fontsize=8)
+        axes.invert_yaxis()
+        axes.set_title(name, loc="left", fontsize=10)
+    every[-1].set_xlabel("milliseconds of processor time per step, the fewest of 15 trials")
+    handles = [plt.Rectangle((0, 0), 1, 1, **_activity(each)) for each in activities.values()]
+    look = {"loc": "outside lower right", "ncols": 3, "frameon": False, "fontsize": 9}
+    every[0].figure.legend(handles, list(activities), **look)
+    plt.show()

@@ -1,0 +1,405 @@
+"""The pictures of notebook 03."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+from course_utils.show import style
+from nbtorchrun import palette
+from nbtorchrun.runs import Run
+
+MIB = 2**20
+CAPS = (1, 2, 5, 10, 15, 25, 50)  # MiB, on the slider
+ARROW = {"arrowstyle": "-|>", "color": palette.NEUTRAL, "linewidth": 1.2, "shrinkA": 0}
+MESSAGE, BACKWARD = palette.ACTIVITY["message"], palette.ACTIVITY["backward"]
+EDGE = "#8A7A2A"  # around a message, which is pale on white
+LINES = ("-", "--", ":")
+WIDE = 1.2  # MiB: the least that has room for a number
+
+
+def _bare(height: float, title: str, width: float, top: float) -> Axes:
+    """Axes without ticks, from 0 to `width` and, downwards, from 0 to `top`."""
+    axes = style.axes(height, title)
+    axes.axis("off")
+    axes.set_xlim(0, width)
+    axes.set_ylim(top, 0)
+    return axes
+
+
+def _box(axes: Axes, left: float, top: float, width: float, words: str, colour: str) -> None:
+    """A tinted box of height 0.7 with words in it."""
+    style.box(axes, left, top, width, 0.7, **palette.ground(colour))
+    style.centred(axes, left + width / 2, top + 0.35, words, fontsize=8.5)
+
+
+def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float]) -> None:
+    axes.annotate("", xy=end, xytext=start, arrowprops=ARROW)
+
+
+def one_step(ranks: int = 3, rows: int = 4) -> None:
+    """Draw one step of data parallel training: rows, replica, gradient, mean, replica."""
+    title = "One step: same model, different rows; the gradients are averaged"
+    axes = _bare(3.1, title, 15.4, ranks + 1.1)
+    heads = ("its own rows", "its replica", "its gradient", "all-reduce", "the same replica again")
+    for at, head in zip((1.2, 4.2, 7.2, 10.0, 13.4), heads, strict=True):
+        style.centred(axes, at, 0.3, head, color=palette.NEUTRAL, fontsize=9)
+    for rank in range(ranks):
+        top, colour = 0.75 + rank * 1.1, palette.colour(rank)
+        middle = top + 0.35
+        axes.text(-0.05, top - 0.03, f"rank {rank}", fontsize=8, color=palette.NEUTRAL)
+        for row in range(rows):
+            look = palette.ground(colour)
+            style.box(axes, 0.2 + 0.55 * row, top + 0.05, 0.45, 0.6, **look)
+            style.centred(axes, 0.42 + 0.55 * row, middle, f"{rank * rows + row}", fontsize=8)
+        _box(axes, 3.3, top, 1.8, "weights \u03b8", palette.MEMORY["parameters"])
+        _box(axes, 6.2, top, 2.0, f"gradient g{rank}", colour)
+        _box(axes, 11.9, top, 3.0, "\u03b8 \u2212 \u03b7 \u00b7 mean", palette.MEMORY["parameters"])
+        for start, end in ((2.45, 3.25), (5.15, 6.15), (8.25, 9.15), (10.85, 11.85)):
+            _arrow(axes, (start, middle), (end, middle))
+    style.box(axes, 9.2, 0.75, 1.6, 1.1 * ranks - 0.4, **palette.ground(MESSAGE, 0.3))
+    words = "(" + " +\n".join(f"g{rank}" for rank in range(ranks)) + f")\n/ {ranks}"
+    style.centred(axes, 10.0, 0.55 + 0.55 * ranks, words, fontsize=9)
+    plt.show()
+
+
+def the_test() -> None:
+    """Draw how a version is compared with one process."""
+    axes = _bare(
+        2.5, "The test: ranks that differ at the start must end as one process does", 15, 4.1
+    )
+    for at, head in (
+        (1.6, "starts with"),
+        (6.2, "five steps of SGD, float64"),
+        (12.9, "parameters"),
+    ):
+        style.centred(axes, at, 0.2, head, color=palette.NEUTRAL, fontsize=9)
+    for rank in range(3):
+        top = 0.5 + 0.85 * rank
+        _box(axes, 0.1, top, 3.0, f"rank {rank}: seed {1 + rank}", palette.colour(rank))
+        _box(axes, 4.2, top, 4.3, "a third of the rows, dealt anew", palette.colour(rank))
+        _arrow(axes, (3.15, top + 0.35), (4.15, top + 0.35))
+        _arrow(axes, (8.55, top + 0.35), (11.35, 1.7 if rank == 1 else 1.55 + 0.15 * rank))
+    top = 3.2
+    grey = {"facecolor": "#EEEEEE", "edgecolor": palette.NEUTRAL}
+    for left, width, words in (
+        (0.1, 3.0, "one process: seed 1"),
+        (4.2, 4.3, "all rows"),
+        (11.4, 3.3, "reference"),
+    ):
+        style.box(axes, left, top, width, 0.7, **grey)
+        style.centred(axes, left + width / 2, top + 0.35, words, fontsize=8.5)
+    _arrow(axes, (3.15, top + 0.35), (4.15, top + 0.35))
+    _arrow(axes, (8.55, top + 0.35), (11.35, top + 0.35))
+    style.box(axes, 11.4, 1.35, 3.3, 0.7, **grey)
+    style.centred(axes, 13.05, 1.7, "three replicas", fontsize=8.5)
+    axes.annotate("", (13.05, 3.15), (13.05, 2.1), arrowprops=ARROW | {"arrowstyle": "<|-|>"})
+    axes.text(13.2, 2.63, "equal?", fontsize=9, va="center")
+    plt.show()
+
+
+def distances(found: Mapping[str, Sequence[float]]) -> None:
+    """Draw how far each training ends from one process: a dot for each seed."""
+    title = "Forgot to divide by N: who notices? (three seeds each)"
+    axes = style.axes(2.2, title, "largest distance from one process after five steps (log scale)")
+    for row, values in enumerate(found.values()):
+        axes.plot(values, [row] * len(values), "o", color=palette.NEUTRAL, ms=7, alpha=0.7)
+    axes.set_xscale("log")
+    axes.set_xlim(1e-17, 1e2)
+    axes.axvspan(1e-17, 1e-3, color="#EEEEEE", zorder=0)
+    axes.text(1.6e-17, -0.62, "a tolerance of 0.001 accepts this", fontsize=8.5, va="center")
+    axes.set_yticks(range(len(found)), list(found))
+    axes.set_ylim(len(found) - 0.5, -1)
+    plt.show()
+
+
+def hooks_and_buckets(layers: int = 4) -> None:
+    """Draw when gradients are ready in backward, and when versions 1 to 4 send them."""
+    title = "Backward goes from the last layer to the first: when can a gradient leave?"
+    axes = style.axes(4.2, title, "time, in layers of backward")
+    axes.set_xlim(0, 12.9)
+    axes.set_ylim(5.75, -0.75)
+    axes.spines["left"].set_visible(False)
+    for number in range(layers):
+        style.box(axes, number, -0.35, 1, 0.7, **palette.ground(BACKWARD, 0.25))
+        style.centred(axes, number + 0.5, 0, f"layer {layers - number}")
+    latency, bias, weight = 0.6, 0.1, 0.75  # every message: a latency, then its bytes
+    layer = bias + weight
+    ready: dict[str, list[tuple[float, float, str]]] = {  # when, bytes, words
+        "1 one by one": [
+            (layers, size, f"{name}{number + 1}")
+            for number in range(layers)
+            for size, name in ((weight, "w"), (bias, "b"))
+        ],
+        "2 flat": [(layers, layers * layer, "all gradients")],
+        "3 hooks": [
+            (number + 1, size, f"{name}{layers - number}")
+            for number in range(layers)
+            for size, name in ((bias, "b"), (weight, "w"))
+        ],
+        "4 buckets": [
+            (last, 2 * layer, f"layers {layers - last + 2} and {layers - last + 1}")
+            for last in range(2, layers + 1, 2)
+        ],
+    }
+    for row, messages in enumerate(ready.values(), 1):
+        y, free = row * 1.2, 0.0
+        for when, size, words in messages:
+            start = max(free, when)
+            free = start + latency + size
+            for left, width, strength in ((start, latency, 0.9), (start + latency, size, 0.3)):
+                ground = palette.ground(MESSAGE, strength) | {"edgecolor": "none"}
+                style.box(axes, left, y - 0.3, width, 0.6, **ground)
+            whole = {"facecolor": "none", "edgecolor": EDGE}
+            style.box(axes, start, y - 0.3, free - start, 0.6, **whole)
+            middle = (start + free + latency * (size > 1)) / 2
+            style.centred(axes, middle, y, words, fontsize=8)
+        axes.text(free + 0.08, y, f"{free:.1f}", va="center", fontsize=9)
+    axes.axvline(layers, color=palette.NEUTRAL, linestyle="--", linewidth=1)
+    axes.text(layers + 0.08, -0.5, "backward ends", color=palette.NEUTRAL, fontsize=9)
+    names = ["backward", *(f"version {name}" for name in ready)]
+    axes.set_yticks([1.2 * row for row in range(len(names))], names)
+    axes.tick_params(axis="y", length=0)
+    plt.show()
+
+
+def buckets(cut: Callable[[float], Sequence[Sequence[Any]]], caps: Sequence[float]) -> None:
+    """Draw a model's gradients in the order in which they fill buckets, a row for each cap.
+
+    Neighbouring buckets have different shades. In JupyterLab a slider changes the cap.
+
+    Args:
+        cut: takes a cap in MiB and returns the buckets of parameters, in the order they fill.
+        caps: of the rows, in MiB.
+    """
+
+    def one(cap: float) -> None:
+        _bucket_rows(style.axes(1.5, ""), cut, [cap])
+        plt.show()
+
+    style.slider(one, cap={f"{cap} MiB": cap for cap in CAPS})
+    title = "ResNet-18: the cap decides how many messages its gradients make"
+    _bucket_rows(style.axes(1.0 + 0.55 * len(caps), title), cut, caps)
+    plt.show()
+
+
+def _bucket_rows(axes: Axes, cut: Callable, caps: Sequence[float]) -> None:
+    """A row for each cap: its buckets in two shades, a thin line between two gradients."""
+    labels = []
+    for row, cap in enumerate(caps):
+        left, plan = 0.0, cut(cap)
+        for number, bucket in enumerate(plan):
+            shade = palette.ground(MESSAGE, (0.95, 0.45)[number % 2])["facecolor"]
+            size = sum(parameter.nbytes for parameter in bucket) / MIB
+            if size > WIDE:  # room for a number
+                middle = left + size / 2
+                style.centred(axes, middle, row, str(len(bucket)), fontsize=8, zorder=5)
+            for parameter in bucket:
+                look = {"color": shade, "edgecolor": "white", "linewidth": 0.3}
+                axes.barh(row, parameter.nbytes / MIB, 0.7, left, **look)
+                left += parameter.nbytes / MIB
+            axes.plot([left, left], [row - 0.35, row + 0.35], color=EDGE, linewidth=1)
+        labels.append(f"cap {cap} MiB: {len(plan)} message" + ("s" if len(plan) != 1 else ""))
+    axes.set_yticks(range(len(caps)), labels)
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    axes.set_xlabel("MiB of gradients, last parameter first (numbers: gradients in a message)")
+
+
+def overlap(run: Run, where: str) -> None:
+    """Draw rank 0's fastest step in each version: its work, and below it a line per message.
+
+    Args:
+        run: its script marked `VERSION, step NUMBER: WHAT`; messages are called `message`.
+        where: what the messages travelled over.
+    """
+    steps: dict[str, dict[str, list]] = defaultdict(lambda: defaultdict(list))
+    for mark in run.timeline():
+        if mark["rank"] == 0:
+            step, _, what = mark["name"].partition(": ")
+            version, _, number = step.partition(", step ")
+            steps[version][number].append((what, 1e3 * mark["start"], 1e3 * mark["end"]))
+    axes = style.axes(6.2, "", "time in milliseconds")
+    axes.set_title(f"When do messages travel? One step of rank 0, {where}", loc="left", pad=26)
+    for row, own in enumerate(steps.values()):
+        step = min(own.values(), key=lambda s: max(e for *_, e in s) - min(b for _, b, _ in s))
+        origin = min(start for _, start, _ in step)
+        messages = sorted((s, e) for what, s, e in step if what == "message")
+        for what, start, end in step:
+            if what != "message":
+                look = {"facecolor": palette.ACTIVITY[what]}
+                if what == "wait":
+                    look |= {"hatch": "///", "edgecolor": "#888888"}
+                axes.broken_barh([(start - origin, end - start)], (row - 0.42, 0.2), **look)
+        height = 0.6 / len(messages)
+        for number, (start, end) in enumerate(messages):
+            thin = height < 0.05  # an edge would be all there is of it
+            edge = {"facecolor": EDGE if thin else MESSAGE, "edgecolor": "none" if thin else EDGE}
+            at = (row - 0.18 + number * height, max(0.86 * height, 0.03))
+            axes.broken_barh([(start - origin, end - start)], at, linewidth=0.6, **edge)
+    kinds = {name: palette.ACTIVITY[name] for name in ("forward", "backward", "wait", "message")}
+    boxes = [
+        plt.Rectangle((0, 0), 1, 1, fc=c, hatch="///" * (n == "wait")) for n, c in kinds.items()
+    ]
+    names = [*list(kinds)[:3], "message, from call to result"]
+    axes.legend(boxes, names, ncols=4, frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
+    axes.set_yticks(range(len(steps)), list(steps))
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    plt.show()
+
+
+def bathtub(rows: Sequence[tuple[float, int, float, float]], backward: float) -> None:
+    """Draw milliseconds per step over the cap of a bucket.
+
+    Args:
+        rows: the cap in layers, how many messages it makes, and the milliseconds of the shortest
+            and of the longest step.
+        backward: milliseconds of computing alone.
+    """
+    title = "How large should a bucket be? (numbers: messages; bars: up to the longest step)"
+    axes = style.axes(3.5, title, "cap of a bucket, in layers (log scale)", "ms per step")
+    caps, counts, least, most = zip(*rows, strict=True)
+    words, top = {"color": palette.NEUTRAL, "fontsize": 9}, max(most)
+    above = [high - low for low, high in zip(least, most, strict=True)]
+    look = {"color": palette.NEUTRAL, "capsize": 4, "linewidth": 1.2}
+    axes.errorbar(caps, least, [[0] * len(above), above], fmt="o-", **look)
+    for cap, count, high in zip(caps, counts, most, strict=True):
+        axes.text(cap, high + 0.03 * top, str(count), ha="center", va="bottom", fontsize=9)
+    axes.axhline(backward, ls="--", color=palette.NEUTRAL, linewidth=1)
+    alone = f"computing alone: {backward:g} ms"
+    axes.text(caps[0], 0.93 * backward, alone, va="top", **words)
+    axes.text(2 * caps[0], 1.02 * top, "latency, many times", va="center", **words)
+    axes.text(1.1 * caps[-1], most[-1] + 0.16 * top, "no overlap", ha="right", **words)
+    axes.set_xscale("log")
+    axes.set_ylim(0, 1.25 * top)
+    axes.set_xticks(ticks := [0.01, 0.1, 0.25, 0.5, 1, 2, 3, 6, 12], map(str, ticks))
+    axes.xaxis.set_minor_formatter("")
+    plt.show()
+
+
+def hiding(
+    rows: Sequence[tuple[float, float, float]],
+    models: Mapping[str, Callable[[float], float]] | None = None,
+) -> None:
+    """Draw a step over backward alone, in ms: without overlap, with it, and with all hidden.
+
+    Args:
+        rows: milliseconds of backward alone, of a step with one message after backward, and of a
+            step with four buckets.
+        models: name to the milliseconds of a step with four buckets, over those of backward; drawn
+            in place of the step without overlap and of the bound.
+    """
+    title = "All but the last bucket hides, until backward is shorter than the messages"
+    if models:
+        title = "Two models of a step with four buckets, and what was measured"
+    axes = style.axes(3.6, title, "backward alone, in ms (log scale)", "ms per step (log scale)")
+    own, flat, step = zip(*rows, strict=True)
+    least, most = min(own), max(own)
+    line = [least * (most / least) ** (k / 60) for k in range(61)]
+    messages = median(after - alone for alone, after in zip(own, flat, strict=True))
+    if models is None:
+        axes.loglog(own, flat, "s", color=palette.NEUTRAL, mfc="white", label="2 flat: no overlap")
+        models = {"if all hid: the larger of backward and messages": lambda x: max(x, messages)}
+    for (name, model), dash in zip(models.items(), LINES[::2], strict=False):
+        look = {"color": EDGE, "linestyle": dash, "label": name}
+        axes.loglog(line, [model(x) for x in line], **look)
+    axes.loglog(line, line, "--", color=palette.NEUTRAL, label="backward alone")
+    axes.loglog(own, step, "o", color=palette.NEUTRAL, label="4 buckets: overlap")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter("")
+    ticks = [10, 20, 50, 100, 200, 400]
+    axes.set_xticks([t for t in ticks if 0.9 * least <= t <= 1.1 * most])
+    axes.set_yticks([t for t in ticks if t <= 1.3 * max(flat)])
+    axes.legend(frameon=False, fontsize=9)
+    plt.show()
+
+
+def roofline(
+    seconds: Callable[[float, float, float], tuple[float, float]],
+    links: Mapping[str, float],
+    batch: float,
+    length: int,
+) -> None:
+    """Draw what a step achieves over tokens per GPU, and over the number of GPUs.
+
+    Args:
+        seconds: takes tokens per GPU, bytes per second that leave a machine of eight GPUs, and the
+            number of machines; gives the seconds of computing alone and of the step.
+        links: name to bytes per second that leave a machine.
+        batch: tokens per step of all GPUs, in the second picture.
+        length: tokens in a sequence: a line marks where each GPU has one.
+    """
+    title = "When do messages hide, and when does DDP stop scaling?"
+    left, right = style.panels(1, 2, 3.8, title)
+    tokens = [10 ** (2 + 4.5 * k / 120) for k in range(121)]
+    gpus = [2**k for k in range(3, 15)]
+    for (name, link), line in zip(links.items(), LINES, strict=True):
+        look = {"color": palette.NEUTRAL, "linestyle": line, "label": name}
+        shares = [(computing := seconds(n, link, 128))[0] / computing[1] for n in tokens]
+        left.semilogx(tokens, [100 * share for share in shares], **look)
+        knee = next(n for n, share in zip(tokens, shares, strict=True) if share > 0.999)
+        left.plot([knee], [100], "v", color=EDGE, ms=8, clip_on=False)
+        alone = seconds(batch, link, 1)[0]
+        speedup = [alone / seconds(batch / n, link, n / 8)[1] for n in gpus]
+        right.loglog(gpus, speedup, **look)
+    right.loglog(gpus, gpus, color=MESSAGE, linewidth=4, alpha=0.5, zorder=0, label="ideal")
+    left.set_title("triangles: from here on all is hidden", loc="left", fontsize=10)
+    left.set_xlabel("tokens per GPU and step (log)")
+    left.set_ylabel("% of the step spent computing")
+    left.set_ylim(0, 105)
+    most = batch / length
+    right.axvline(most, color=EDGE, linewidth=1)
+    words = f"{most:.0f} GPUs:\none sequence of\n{length:,} tokens\neach"
+    right.text(1.15 * most, gpus[0], words, fontsize=8.5, va="bottom")
+    right.set_title(f"one batch of {batch / 1e6:g} million tokens", loc="left", fontsize=10)
+    right.set_xlabel("GPUs (log)")
+    right.set_ylabel("times as fast as one GPU (log)")
+    for axes in (left, right):
+        axes.grid(alpha=0.2)
+    handles, names = right.get_legend_handles_labels()
+    right.figure.legend(handles, names, loc="outside lower center", ncols=2, frameon=False)
+    plt.show()
+
+
+def deal(shares: Sequence[Sequence[int]], size: int, title: str) -> None:
+    """Draw which samples each rank gets, in its order; those given a second time are hatched."""
+    longest = max(map(len, shares))
+    axes = _bare(0.55 + 0.42 * len(shares), title, 0.5 + longest, len(shares))
+    seen: set[int] = set()
+    places = [(step, rank) for step in range(longest) for rank in range(len(shares))]
+    for step, rank in places:
+        sample = shares[rank][step]
+        look = palette.ground(palette.colour(rank)) | ({"hatch": "////"} if sample in seen else {})
+        style.box(axes, 0.4 + step, rank + 0.1, 0.9, 0.8, **look)
+        words = f"{sample} again" if sample in seen else str(sample)
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+        look = {"bbox": box} if sample in seen else {}
+        style.centred(axes, 0.85 + step, rank + 0.5, words, **look)
+        seen.add(sample)
+    for rank in range(len(shares)):
+        axes.text(0, rank + 0.5, f"rank {rank}", va="center", fontsize=9)
+    plt.show()
+
+
+def weights(found: Mapping[str, Sequence[float]], counts: Sequence[int]) -> None:
+    """Draw how much each token counts in the averaged gradient, a panel for each way."""
+    title = "What does one token weigh in the gradient?"
+    every = style.panels(1, len(found), 2.8, title, sharey=True)
+    owners = [rank for rank, count in enumerate(counts) for _ in range(count)]
+    for axes, (name, values) in zip(every, found.items(), strict=True):
+        colours = [palette.colour(rank) for rank in owners]
+        axes.bar(range(len(values)), values, color=colours, width=0.8)
+        axes.axhline(1 / len(values), color=palette.NEUTRAL, linestyle="--", linewidth=1)
+        axes.set_title(name, loc="left", fontsize=10)
+        axes.set_xlabel("token")
+        axes.set_xticks([0, len(values) - 1])
+    every[0].set_ylabel("weight in the gradient")
+    for rank in range(len(counts)):
+        every[-1].bar([0], [0], color=palette.colour(rank), label=f"rank {rank}: {counts[rank]}")
+    every[-1].legend(frameon=False, title="tokens")
+    plt.show()

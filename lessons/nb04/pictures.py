@@ -1,0 +1,299 @@
+"""The pictures that notebook 04 alone draws."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import matplotlib.pyplot as plt
+from matplotlib.patches import Circle
+
+from course_utils.show import style
+from nbtorchrun import palette
+
+# Ways to all-reduce: Paul Tol's bright palette (2021), which no rank and no activity has.
+LOOKS = {
+    "through rank 0": ("#AA3377", "o", "-"),
+    "everyone to everyone": ("#CCBB44", "v", "-"),
+    "tree": ("#228833", "s", "-"),
+    "halving-doubling": ("#EE6677", "^", "--"),
+    "ring": ("#4477AA", "D", "-"),
+    "one ring": ("#4477AA", "D", "-"),
+    "a ring per card": ("#66CCEE", "o", "-"),
+    "two-level": ("#228833", "s", "-"),
+    "two-level, halving": ("#EE6677", "^", "--"),
+    "double tree": ("#AA3377", "v", "-."),
+}
+CODE = {  # code: its name
+    "naive": "through rank 0",
+    "everyone": "everyone to everyone",
+    "halving_doubling": "halving-doubling",
+}
+RATIOS = [2.0**power for power in range(-2, 3)]
+Points = tuple[Sequence[float], Sequence[float], Sequence[float]]
+
+
+def _look(name: str) -> dict[str, str]:
+    colour, marker, line = LOOKS[name]
+    return {"color": colour, "marker": marker, "linestyle": line}
+
+
+def who_sends(ways: Mapping[str, Sequence[Mapping]]) -> None:
+    """Ranks on a circle, with an arrow for each pair of which one sends to the other.
+
+    Args:
+        ways: name to what each rank reported: `rank`, and `sent` in bytes.
+    """
+    title = "Arrows: who sends to whom. Beside each rank: how much it sends."
+    every = style.panels(1, len(ways), 0.6 + 4.7 / len(ways), title, bare=True)
+    for axes, (name, reports) in zip(every, ways.items(), strict=True):
+        ranks = len(reports)
+        angles = [math.pi * (0.75 - 2 * rank / ranks) for rank in range(ranks)]
+        places = [(math.cos(angle), math.sin(angle)) for angle in angles]
+        circles = []
+        for report, (x, y) in zip(reports, places, strict=True):
+            ground = palette.ground(palette.colour(report["rank"]))
+            circles.append(axes.add_patch(Circle((x, y), 0.22, lw=1.4, **ground)))
+            style.centred(axes, x, y, f"{report['rank']}", fontsize=10)
+            side = math.copysign(1, x)
+            beside = {"ha": "left" if x > 0 else "right"}
+            style.centred(axes, x + 0.32 * side, y, f"{report['sent'] / 1e6:.0f} MB", **beside)
+        for source, target in _pairs(name, ranks):
+            look = {"arrowstyle": "-|>", "color": palette.colour(source), "lw": 1.5}
+            ends = {"patchA": circles[source], "patchB": circles[target]}
+            bend = {"shrinkA": 2, "shrinkB": 2, "connectionstyle": "arc3,rad=0.13"}
+            axes.annotate("", places[target], places[source], arrowprops=look | ends | bend)
+        axes.set_title(name, fontsize=10)
+        axes.set_xlim(-1.8, 1.8)
+        axes.set_ylim(-1.05, 1.05)
+        axes.set_aspect("equal")
+    plt.show()
+
+
+def _pairs(name: str, ranks: int) -> list[tuple[int, int]]:
+    """Who sends to whom."""
+    if name == "ring":
+        return [(rank, (rank + 1) % ranks) for rank in range(ranks)]
+    every = [(one, other) for one in range(ranks) for other in range(ranks) if one != other]
+    return [pair for pair in every if name == "everyone to everyone" or 0 in pair]
+
+
+def in_line() -> None:
+    """What three ranks have in line: a send before a receive, and both as one batch."""
+    title = "What NCCL works on (coloured) and what has to wait (grey), on three ranks of a ring"
+    every = style.panels(1, 2, 2.5, title, bare=True)
+    for axes, batched in zip(every, (False, True), strict=True):
+        for rank in range(3):
+            words = f"send\nto {(rank + 1) % 3}", f"receive\nfrom {(rank - 1) % 3}"
+            ground = palette.ground(palette.colour(rank))
+            later = palette.ground(palette.ACTIVITY["wait"])
+            style.centred(axes, 2.2 * rank + 1, -0.25, f"rank {rank}", fontsize=10)
+            for place, word in enumerate(words):
+                left, top = (2.2 * rank + place, 0) if batched else (2.2 * rank, 1.15 * place)
+                width, look = (1, ground) if batched else (2, later if place else ground)
+                style.box(axes, left, top, width, 1, lw=1.3, **look)
+                style.centred(axes, left + width / 2, top + 0.5, word, fontsize=8.5)
+        if not batched:
+            for place, word in enumerate(("first in line", "second in line")):
+                style.centred(axes, -0.2, 1.15 * place + 0.5, word, ha="right", color=style.GREY)
+        said = "one batch: both are first in line" if batched else "unbatched: nobody receives"
+        axes.set_title(said, fontsize=10)
+        axes.set_xlim(-0.2 if batched else -2.1, 6.6)
+        axes.set_ylim(2.3, -0.5)
+    plt.show()
+
+
+def over_hosts(
+    took: Mapping[tuple[str, int], float], formula: Callable, ways: Sequence, limit: float
+) -> None:
+    """Seconds over the number of hosts: formulas as lines, measurements as marks.
+
+    Args:
+        took: (way, hosts) to seconds.
+        formula: of a way and a number of hosts, gives seconds.
+        ways: which of them are drawn, as the code names them.
+        limit: seconds that the ring's bytes take at most.
+    """
+    hosts = sorted({ranks for _, ranks in took})
+    title = "1 MB: through rank 0 the time grows with N, around a ring it grows far less"
+    axes = style.axes(3.2, title, "hosts N, each with a link of 100 Mbit/s", "seconds")
+    for way in ways:
+        name = CODE.get(way, way)
+        look = _look(name)
+        marker = look.pop("marker")
+        every = range(2, max(hosts) + 1)
+        axes.plot(every, [formula(way, n) for n in every], **look, label=f"{name}, by formula")
+        measured = [took[way, n] for n in hosts]
+        label = f"{name}, measured"
+        axes.plot(hosts, measured, marker, color=look["color"], ms=6, label=label)
+    axes.axhline(
+        limit, color=style.GREY, linewidth=0.9, linestyle=":", label="2Sβ: limit of a ring"
+    )
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False, fontsize=8.5)
+    plt.show()
+
+
+def crossing(curves: Mapping[str, Points]) -> None:
+    """Milliseconds over bytes, predictions as lines and measurements as marks; below, the ratio.
+
+    Args:
+        curves: way to (sizes in bytes, seconds measured, seconds predicted).
+    """
+    title = "Eight hosts on two cores: the tree wins on the left, and loses on the right"
+    above, below = style.panels(2, 1, 4.8, title, sharex=True, height_ratios=(3, 1.2))
+    for way, (sizes, measured, predicted) in curves.items():
+        name = CODE.get(way, way)
+        look = _look(name)
+        marker = look.pop("marker")
+        above.plot(sizes, [1e3 * each for each in predicted], **look, linewidth=1.3)
+        dots = {"color": look["color"], "label": name, "ms": 6}
+        above.plot(sizes, [1e3 * each for each in measured], marker, **dots)
+        ratios = [m / p for m, p in zip(measured, predicted, strict=True)]
+        below.plot(sizes, ratios, marker, color=look["color"], ms=5)
+    for axes in (above, below):
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.grid(alpha=0.25)
+    below.axhline(1, color=style.GREY, linewidth=0.8)
+    above.set_ylabel("milliseconds (log scale)")
+    above.legend(frameon=False, title="line: predicted, mark: measured")
+    below.set_ylabel("measured /\npredicted")
+    below.set_yticks(RATIOS, [f"{ratio:g}" for ratio in RATIOS])
+    below.minorticks_off()
+    names = [f"{size >> 10} KiB" if size < 2**20 else f"{size >> 20} MiB" for size in sizes]
+    below.set_xticks(sizes, names)
+    below.set_xlabel("bytes on each rank (log scale)")
+    plt.show()
+
+
+def two_levels(stages: Mapping[str, Sequence[Sequence[float]]], node: int) -> None:
+    """What each GPU holds after each stage: a column of chunks for each GPU, nodes in rows.
+
+    Args:
+        stages: name to the chunks that each rank holds then; a number says how many ranks' values
+            are in the sum.
+        node: GPUs per node.
+    """
+    title = "Two levels. A number: how many GPUs' values are in this sum. A column: one GPU."
+    every = style.panels(1, len(stages), 3.5, title, bare=True)
+    for place, (axes, (name, held)) in enumerate(zip(every, stages.items(), strict=True)):
+        ranks = len(held)
+        for rank, chunks in enumerate(held):
+            top, left = (rank // node) * (node + 1.6), rank % node
+            for chunk, value in enumerate(chunks):
+                finished = value in (node, ranks)
+                strength = palette.GROUND * (value - 1) / (ranks - 1) if finished else 0.0
+                ground = palette.ground("#009E73", 0.04 + 0.96 * strength)
+                look = {"facecolor": ground["facecolor"], "edgecolor": "none"}
+                style.box(axes, left + 0.04, top + chunk + 0.04, 0.92, 0.92, **look)
+                words = {"fontweight": "bold" if finished else "normal", "fontsize": 9}
+                words["color"] = "black" if finished or value == 1 else style.GREY
+                style.centred(axes, left + 0.5, top + chunk + 0.5, f"{value:.0f}", **words)
+            if place == 2 and rank < node:  # the stage that crosses between the nodes
+                look = {"arrowstyle": "<|-|>", "color": style.GREY, "lw": 1.3}
+                ends = (left + 0.5, node + 1.48), (left + 0.5, node + 0.12)
+                axes.annotate("", *ends, arrowprops=look | {"shrinkA": 0, "shrinkB": 0})
+        for number in range(ranks // node):
+            top = number * (node + 1.6)
+            style.box(axes, -0.08, top - 0.08, node + 0.16, node + 0.16, fill=False, lw=1.2)
+            if place == 0:
+                words = {"ha": "right", "rotation": 90, "color": style.GREY}
+                style.centred(axes, -0.35, top + node / 2, f"node {number}", **words)
+        axes.set_title(name, fontsize=9)
+        axes.set_xlim(-1, node + 0.2)
+        axes.set_ylim(2 * node + 1.8, -0.2)
+    plt.show()
+
+
+def in_the_switch() -> None:
+    """Four GPUs in a ring, and four at a switch that adds: what each sends and receives."""
+    title = "Who adds? The GPUs of a ring, or the switch between them. S: bytes of the tensor"
+    every = style.panels(1, 2, 2.7, title, bare=True)
+    for axes, adds in zip(every, (False, True), strict=True):
+        if adds:
+            style.box(axes, 0, 0, 8.6, 0.9, facecolor="none", edgecolor=style.GREY, lw=1.4)
+            style.centred(axes, 4.3, 0.45, "the switch adds, and sends copies")
+        for rank in range(4):
+            left = 2.4 * rank
+            style.box(axes, left, 2.3, 1.4, 0.9, lw=1.4, **palette.ground(palette.colour(rank)))
+            style.centred(axes, left + 0.7, 2.75, f"rank {rank}")
+            look = {"arrowstyle": "-|>", "color": palette.colour(rank), "lw": 1.6}
+            look |= {"shrinkA": 0, "shrinkB": 0}
+            if adds:
+                axes.annotate("", (left + 0.45, 0.95), (left + 0.45, 2.25), arrowprops=look)
+                back = look | {"color": style.GREY}
+                axes.annotate("", (left + 0.95, 2.25), (left + 0.95, 0.95), arrowprops=back)
+            elif rank < 3:
+                axes.annotate("", (left + 2.35, 2.75), (left + 1.45, 2.75), arrowprops=look)
+            else:
+                bend = look | {"connectionstyle": "arc3,rad=0.28"}
+                axes.annotate("", (0.7, 2.25), (left + 0.7, 2.25), arrowprops=bend)
+            copies = "S" if adds else "1.5 S"
+            style.centred(axes, left + 0.7, 3.75, f"sends {copies}\ngets {copies}", fontsize=8.5)
+        axes.set_title("sums in the switch (SHARP)" if adds else "a ring of four", fontsize=10)
+        axes.set_xlim(-0.3, 9)
+        axes.set_ylim(4.3, -0.2)
+    plt.show()
+
+
+def cluster(sizes: Mapping[str, float], gpus: Sequence[int], ways: Mapping[str, Callable]) -> None:
+    """Calculated milliseconds over the number of GPUs, a panel for each size.
+
+    Args:
+        sizes: name to bytes.
+        gpus: on the horizontal axis.
+        ways: name to a function of GPUs and bytes that gives seconds.
+    """
+    title = "Calculated: nodes of 8 GPUs, a network card for each GPU"
+    every = style.panels(1, len(sizes), 3.9, title)
+    for axes, (name, size) in zip(every, sizes.items(), strict=True):
+        for way, seconds in ways.items():
+            line = [1e3 * seconds(n, size) for n in gpus]
+            axes.loglog(gpus, line, **_look(way), ms=4, lw=1.5, label=way)
+        axes.set_title(f"{name} on each GPU", loc="left", fontsize=10)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(gpus[::2], [str(n) for n in gpus[::2]])
+        low, high = axes.get_ylim()
+        ticks = [digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5)]
+        ticks = [tick for tick in ticks if low <= tick <= high]
+        axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
+        axes.set_xlabel("GPUs (log scale)")
+        axes.grid(alpha=0.25)
+    every[0].set_ylabel("milliseconds (log scale)")
+    handles = every[0].get_legend_handles_labels()
+    place = {"loc": "outside lower center", "ncols": 5, "frameon": False, "fontsize": 8.5}
+    every[0].figure.legend(*handles, **place)
+    plt.show()
+
+
+def double_tree() -> None:
+    """NCCL's two trees of eight nodes, and what each node sends in each of them."""
+    title = "Two trees of eight nodes, and what each node sends. S: bytes of the tensor"
+    every = style.panels(1, 2, 3.5, title, bare=True)
+    first = {4: 0, 2: 4, 6: 4, 1: 2, 3: 2, 5: 6, 7: 6}  # node: the one above it
+    second = {7 - node: 7 - above for node, above in first.items()}
+    names = "the first half of the tensor", "the second half"
+    for axes, name, above in zip(every, names, (first, second), strict=True):
+        for node in range(8):
+            top, at = 0.0, node
+            while at in above:
+                top, at = top - 1.5, above[at]
+            below = list(above.values()).count(node)
+            if node in above:
+                look = {"arrowstyle": "<|-|>", "color": style.GREY, "lw": 1.2}
+                look |= {"shrinkA": 11, "shrinkB": 11}
+                axes.annotate("", (node, top), (above[node], top + 1.5), arrowprops=look)
+            ground = palette.ground(palette.colour(node)) if below else {"facecolor": "white"}
+            look = {"edgecolor": palette.colour(node), "lw": 1.4} | ground
+            axes.add_patch(Circle((node, top), 0.27, zorder=3, **look))
+            style.centred(axes, node, top, f"{node}", fontsize=10, zorder=4)
+            sends = (below + (node in above)) / 2  # a half up, and one to each node below
+            right = above.get(node, -1) < node  # beside the node, where no arrow is
+            look = {"ha": "left" if right else "right"} if below else {}
+            x, y = (node + (0.4 if right else -0.4), top) if below else (node, top - 0.5)
+            style.centred(axes, x, y, f"{sends:g} S", color=style.GREY, **look)
+        axes.set_title(name, fontsize=10)
+        axes.set_xlim(-0.6, 8.2)
+        axes.set_ylim(-5.2, 0.5)
+        axes.set_aspect("equal")
+    plt.show()

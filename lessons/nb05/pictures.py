@@ -1,0 +1,292 @@
+"""The pictures of notebook 05."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+from course_utils.show import style
+from nbtorchrun import palette
+from nbtorchrun.runs import Run
+
+History = Mapping[str, Sequence[float]]
+NAMES = {  # the order of the stack, from the bottom, and the words of the legend
+    "optimizer": "optimizer's state",
+    "parameters": "parameters",
+    "gathered": "gathered parameters",
+    "gradients": "gradients",
+    "activations": "activations",
+    "other": "temporary",
+}
+LOOK = {  # of what a rank does; messages of two kinds have one colour
+    "forward": {"facecolor": palette.ACTIVITY["forward"]},
+    "backward": {"facecolor": palette.ACTIVITY["backward"]},
+    "all-gather": {"facecolor": palette.ACTIVITY["message"]},
+    "reduce-scatter": {"facecolor": palette.ACTIVITY["message"], "hatch": "////"},
+}
+SEEN = 0.02  # of the largest kind: less is too thin to see
+PHASES = ("forward", "backward", "step")
+LINE = {"color": style.GREY, "linewidth": 1, "linestyle": "--"}
+
+
+def memory(
+    steps: Mapping[str, Mapping[str, Any]],
+    *,
+    title: str,
+    y: str,
+    limit: tuple[float, str] | None = None,
+) -> None:
+    """Draw what is alive during a step, stacked by kind; a panel for each way to train.
+
+    Args:
+        steps: label to a step, as `BytesAlive.per` reports it: its `history`, bytes by kind with a
+            number for each operation, and its `turns`, the operations at which phases begin.
+        y: the vertical axis's name, with its unit.
+        limit: how much fits, and what to call it.
+    """
+    rows = -(-len(steps) // 3)  # up to three side by side
+    columns = -(-len(steps) // rows)
+    every = style.panels(rows, columns, 0.7 + 2.9 * rows, title, sharey=True)
+    most = {kind: max(max(step["history"][kind]) for step in steps.values()) for kind in NAMES}
+    used = [kind for kind in NAMES if most[kind] > SEEN * max(most.values())]
+    for axes, (label, step) in zip(every, steps.items(), strict=True):
+        history = {kind: step["history"][kind] for kind in used}
+        _stack(axes, history, step["turns"])
+        peak = max(map(sum, zip(*step["history"].values(), strict=True)))
+        axes.set_title(f"{label}: at most {peak:.3g}", loc="left", fontsize=10)
+        axes.set_xlabel("operations, in order")
+        if limit:
+            axes.axhline(limit[0], **LINE)
+            axes.annotate(limit[1], (0, limit[0]), (3, 2), textcoords="offset points")
+            axes.texts[-1].set(color=style.GREY, fontsize=8)
+    for axes in every[::columns]:
+        axes.set_ylabel(y)
+    every[0].set_ylim(top=1.12 * every[0].get_ylim()[1])  # room for the phases' names
+    patches = [Patch(color=palette.MEMORY[kind], label=NAMES[kind]) for kind in reversed(used)]
+    every[0].figure.legend(handles=patches, loc="outside lower center", ncols=5, frameon=False)
+    plt.show()
+
+
+def _stack(axes: Axes, history: History, turns: Sequence[int]) -> None:
+    """One step, with its phases named above; each phase has the same width in every panel."""
+    edges = [0, *turns, len(next(iter(history.values())))]
+    places = [
+        phase + (operation - start) / (end - start)
+        for phase, (start, end) in enumerate(pairwise(edges))
+        for operation in range(start, end)
+    ]
+    places.append(len(edges) - 1)  # the last operation's bytes stay until the end
+    values = [[*each, each[-1]] for each in history.values()]
+    colours = [palette.MEMORY[kind] for kind in history]
+    axes.stackplot(places, *values, colors=colours, step="post", linewidth=0)
+    for phase, name in zip(range(len(edges) - 1), PHASES, strict=False):
+        if phase:
+            axes.axvline(phase, color="black", linewidth=0.8, linestyle=":")
+        place = {"xy": (phase + 0.5, 1), "xycoords": ("data", "axes fraction")}
+        look = {"ha": "center", "va": "top", "fontsize": 8, "color": style.GREY}
+        axes.annotate(name, xytext=(0, -2), textcoords="offset points", **place, **look)
+    axes.set_xlim(0, len(edges) - 1)
+    axes.set_xticks([])
+
+
+def flat_layer(*, ranks: int, title: str) -> None:
+    """Draw how a layer's parameters become a flat tensor, its shards, and views into it."""
+    sizes = {"weight (2, 3)": 6, "bias (2)": 2}
+    length = sum(sizes.values())
+    padding = -length % ranks
+    share = (length + padding) // ranks
+    axes = style.axes(3.1, title)
+    axes.axis("off")
+    start, words = 0, []
+    for name, size in sizes.items():
+        columns = 3 if size == 6 else size
+        left = 0.6 if size == 6 else 6.2
+        for value in range(size):
+            row, column = divmod(value, columns)
+            words.append(f"{name[0]}{value}")
+            _cell(axes, left + column, 0.55 * row, words[-1], palette.MEMORY["parameters"])
+        style.centred(axes, left + columns / 2, -0.3, name)
+        bottom = 0.55 * -(-size // columns)
+        arrow = {"arrowstyle": "<->", "color": palette.NEUTRAL}
+        ends = start + 0.06, start + size - 0.06  # a bracket over the parameter's values
+        axes.plot([ends[0], *ends, ends[1]], [2.56, 2.46, 2.46, 2.56], color=palette.NEUTRAL)
+        axes.annotate("", (left + columns / 2, bottom), (start + size / 2, 2.46), arrowprops=arrow)
+        start += size
+    style.centred(axes, 4.6, 2.1, "views", color=palette.NEUTRAL)
+    for value in range(length + padding):
+        colour = palette.MEMORY["parameters" if value < length else "other"]
+        _cell(axes, value, 2.6, words[value] if value < length else "0", colour)
+    style.centred(axes, length + padding + 0.9, 2.88, "flat tensor", ha="left")
+    if padding:
+        style.centred(axes, length + padding / 2, 2.42, "padding", fontsize=8)
+    for rank in range(ranks):
+        colour = palette.colour(rank)
+        look = palette.ground(colour)
+        style.box(axes, rank * share + 0.06, 3.5, share - 0.12, 0.6, **look)
+        style.centred(axes, (rank + 0.5) * share, 3.8, f"rank {rank}'s shard")
+        for edge in (rank * share + 0.06, (rank + 1) * share - 0.06):
+            axes.plot([edge, edge], [3.2, 3.5], color=colour, linewidth=1)
+    axes.set_xlim(-0.3, length + padding + 3)
+    axes.set_ylim(4.3, -0.7)
+    plt.show()
+
+
+def _cell(axes: Axes, left: float, top: float, words: str, colour: str) -> None:
+    style.box(axes, left, top, 1, 0.55, **palette.ground(colour))
+    style.centred(axes, left + 0.5, top + 0.28, words, fontsize=8)
+
+
+def one_layer(*, ranks: int, title: str) -> None:
+    """Draw which parts of a layer each rank holds in each moment of a step."""
+    moments = (  # above; what is whole: the parameters, the gradient; the gradient's shard
+        ("between\nsteps", False, None),
+        ("gather,\ncompute", True, None),
+        ("discard", False, None),
+        ("gather again,\ncompute\nbackward", True, "whole"),
+        ("discard,\nreduce-\nscatter", False, "shard"),
+    )
+    axes = style.axes(1.5 + 0.62 * ranks, title)
+    axes.axis("off")
+    wide = 1.25
+    for column, (name, whole, gradient) in enumerate(moments):
+        left = column * wide * 1.45
+        style.centred(axes, left + wide / 2, -0.2, name, va="bottom")
+        for rank in range(ranks):
+            for part in range(ranks):
+                x, width = left + wide * part / ranks, wide / ranks
+                frame = {"edgecolor": "#AAAAAA", "linewidth": 0.6}
+                colour = palette.colour(part) if whole or part == rank else "none"
+                style.box(axes, x, rank, width, 0.36, facecolor=colour, **frame)
+                if gradient:
+                    held = gradient == "whole" or part == rank
+                    colour = palette.MEMORY["gradients"] if held else "none"
+                    style.box(axes, x, rank + 0.42, width, 0.24, facecolor=colour, **frame)
+        if column:
+            arrow = {"arrowstyle": "->", "color": palette.NEUTRAL}
+            middle = ranks / 2 - 0.2
+            axes.annotate("", (left - 0.08, middle), (left - 0.47, middle), arrowprops=arrow)
+    for rank in range(ranks):
+        style.centred(axes, -0.12, rank + 0.2, f"rank {rank}", ha="right")
+    handles = [
+        Patch(color=palette.colour(rank), label=f"shard of rank {rank}") for rank in range(ranks)
+    ]
+    handles.append(Patch(color=palette.MEMORY["gradients"], label="gradient"))
+    axes.legend(
+        handles=handles,
+        ncols=ranks + 1,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.02),
+        frameon=False,
+    )
+    axes.set_xlim(-0.9, len(moments) * wide * 1.45 - 0.4)
+    axes.set_ylim(ranks, -1.3)
+    plt.show()
+
+
+def overlap(run: Run, *, title: str) -> None:
+    """Draw what rank 0 computes in one step of each version, and its messages below.
+
+    Args:
+        run: a run whose script marked `VERSION, step NUMBER: WHAT`. Of each version the fastest
+            step is drawn.
+    """
+    steps: dict[str, dict[str, list[tuple[str, float, float]]]] = {}
+    for mark in run.timeline():
+        step, _, what = mark["name"].partition(": ")
+        version, _, number = step.partition(", step ")
+        if mark["rank"] == 0 and number:
+            block = what, 1e3 * mark["start"], 1e3 * mark["end"]
+            steps.setdefault(version, {}).setdefault(number, []).append(block)
+    rows = {version: min(own.values(), key=_length) for version, own in steps.items()}
+    axes = style.axes(1.1 + 0.85 * len(rows), "", "time in milliseconds")
+    axes.set_title(title, loc="left", pad=26)
+    for row, blocks in enumerate(rows.values()):
+        origin = min(start for _, start, _ in blocks)
+        for what, start, end in blocks:
+            place = (row - 0.36, 0.34) if what in ("forward", "backward") else (row + 0.02, 0.3)
+            look = {"edgecolor": "white", "linewidth": 0.5} | LOOK[what]
+            axes.broken_barh([(start - origin, end - start)], place, zorder=2, **look)
+        waits = {"facecolor": palette.ACTIVITY["wait"], "zorder": 1}  # it shows between the blocks
+        axes.broken_barh([(0, _length(blocks))], (row - 0.36, 0.34), **waits)
+    handles = [Patch(label=name, edgecolor="white", **look) for name, look in LOOK.items()]
+    handles.insert(2, Patch(label="waiting", facecolor=palette.ACTIVITY["wait"]))
+    axes.legend(handles=handles, ncols=5, frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
+    axes.set_yticks(range(len(rows)), list(rows))
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    plt.show()
+
+
+def _length(blocks: list[tuple[str, float, float]]) -> float:
+    """From the start of the first block to the end of the last one."""
+    return max(end for *_, end in blocks) - min(start for _, start, _ in blocks)
+
+
+def hidden(
+    computing: Sequence[float], measured: Sequence[float], gather: float, *, title: str
+) -> None:
+    """Draw the milliseconds of a layer over the part in which it computes, beside the rule.
+
+    Args:
+        computing: milliseconds that a layer computes.
+        measured: milliseconds that it takes, with prefetching.
+        gather: milliseconds that its gather takes.
+    """
+    axes = style.axes(3.4, title, "milliseconds that a layer computes (log)", "ms per layer (log)")
+    ends = min(computing) / 1.3, max(computing) * 1.3
+    black = {"color": "black", "linewidth": 1.2}
+    axes.plot(
+        [ends[0], gather, ends[1]], [gather, gather, ends[1]], label="the longer of both", **black
+    )
+    axes.plot(computing, measured, "o", color=palette.ACTIVITY["update"], label="measured")
+    axes.axvline(gather, **LINE)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log", base=2)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
+    look = {"textcoords": "offset points", "color": style.GREY, "fontsize": 9, "ha": "right"}
+    look |= {"xycoords": ("data", "axes fraction")}
+    axes.annotate("the gather is longer: we wait", (gather, 0.95), (-6, 0), **look)
+    words = "computing is longer:\nthe gather is hidden"
+    axes.annotate(words, (ends[1], 0.08), (0, 0), **look)
+    axes.legend(frameon=False, loc="center left")
+    axes.grid(alpha=0.25)
+    plt.show()
+
+
+def hybrid(*, title: str) -> None:
+    """Draw two machines with two ranks each: which shard each rank holds, fully and hybrid."""
+    every = style.panels(1, 2, 2.5, title, bare=True)
+    for axes, name, parts in zip(
+        every, ("full: four shards", "hybrid: two shards, twice"), (4, 2), strict=True
+    ):
+        axes.set_title(name, loc="left", fontsize=10)
+        for rank in range(4):
+            machine, place = divmod(rank, 2)
+            left, top = 5.2 * machine + 2.4 * place, 1.0
+            for part in range(parts):
+                own = part == rank % parts
+                colour = palette.colour(rank % parts) if own else "none"
+                look = {"facecolor": colour, "edgecolor": "#AAAAAA", "linewidth": 0.6}
+                style.box(axes, left + 2 * part / parts, top, 2 / parts, 0.7, **look)
+            style.centred(axes, left + 1, 0.8, f"rank {rank}", va="bottom")
+        for machine in range(2):
+            frame = {"fill": False, "edgecolor": style.GREY, "linestyle": ":"}
+            style.box(axes, 5.2 * machine - 0.2, 0.1, 4.8, 2.0, **frame)
+            style.centred(
+                axes, 5.2 * machine + 2.2, 0.05, f"machine {machine}", va="bottom", fontsize=8
+            )
+        arrow = {"arrowstyle": "<->", "color": palette.NEUTRAL}
+        ends = (1, 8.6) if parts == 4 else (2.2, 7.4)
+        axes.annotate("", (ends[0], 2.35), (ends[1], 2.35), arrowprops=arrow)
+        words = "gathers and reduce-scatters among all four"
+        if parts == 2:
+            words = "gathers and reduce-scatters stay inside a machine;\n"
+            words += "between machines: one all-reduce of gradient shards"
+        style.centred(axes, 4.8, 2.5, words, va="top", fontsize=8)
+        axes.set_xlim(-0.4, 10.2)
+        axes.set_ylim(3.5, -0.4)
+    plt.show()

@@ -1,0 +1,314 @@
+"""The pictures that notebook 06 alone draws."""
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+from course_utils import palette, show
+from nbtorchrun.runs import Run
+
+GREY = "#999999"  # of what is replicated
+LINES = ("#444444", "#AA4499", "#44AA99", "#999933")  # of versions; no rank has these colours
+
+
+def mlp() -> None:
+    """An MLP over 3 ranks: A sharded by columns, B by rows."""
+    axes = show.style.axes(3.9, "An MLP over 3 ranks: A sharded by columns, B by rows")
+    axes.axis("off")
+    axes.set(xlim=(0, 11), ylim=(4.1, -0.75), aspect="equal")
+    x_end = _matrix(axes, 0.1, 1.7, 2, 4, "x", GREY)
+    for rank in range(3):
+        middle, hue = 0.3 + 1.4 * rank, palette.colour(rank)
+        _arrow(axes, (x_end, 1.7), (1.85, middle))
+        end = _matrix(axes, 1.9, middle, 2, 4, "x", GREY)
+        show.style.centred(axes, end + 0.25, middle, "@")
+        end = _matrix(axes, end + 0.5, middle, 4, 2, f"A{rank}", hue)
+        show.style.centred(axes, end + 0.55, middle, "ReLU →")
+        end = _matrix(axes, end + 1.1, middle, 2, 2, f"h{rank}", hue)
+        show.style.centred(axes, end + 0.25, middle, "@")
+        end = _matrix(axes, end + 0.5, middle, 2, 4, f"B{rank}", hue)
+        show.style.centred(axes, end + 0.25, middle, "=")
+        end = _matrix(axes, end + 0.5, middle, 2, 4, f"y{rank}", hue)
+        _arrow(axes, (end + 0.03, middle), (9.55, 1.7))
+    _matrix(axes, 9.65, 1.7, 2, 4, "y", GREY)
+    show.style.centred(axes, 0.75, 0.4, "nothing sent:\nall have x", fontsize=8)
+    show.style.centred(axes, 9.95, 0.4, "all-reduce:\nadd the terms", fontsize=8)
+    show.style.centred(axes, 0.75, 3.3, "grey:\nreplicated", fontsize=8)
+    plt.show()
+
+
+def _matrix(
+    axes: Axes, left: float, middle: float, rows: int, columns: int, name: str, colour: str
+) -> float:
+    """A matrix as a box, its name inside and its shape below; returns where it ends."""
+    unit = 0.2
+    width, height = unit * columns, unit * rows
+    look = {**palette.ground(colour), "linewidth": 1.5}
+    show.style.box(axes, left, middle - height / 2, width, height, **look)
+    show.style.centred(axes, left + width / 2, middle, name)
+    below = middle + height / 2 + 0.2
+    show.style.centred(axes, left + width / 2, below, f"{rows} x {columns}", fontsize=8)
+    return left + width
+
+
+def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float]) -> None:
+    axes.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": show.style.GREY})
+
+
+def f_and_g() -> None:
+    """What f and g do in each pass: a copy and a sum, and the other way round."""
+    title = "f and g: what one copies, the other adds up; bold is an all-reduce"
+    every = show.style.panels(1, 2, 2.7, title)
+    for axes, way in zip(every, ("forward", "backward"), strict=True):
+        axes.axis("off")
+        axes.set(xlim=(-0.6, 6.6), ylim=(2.35, -0.2))
+        axes.set_title(way, loc="left", fontsize=10)
+        forward = way == "forward"
+        names = ("x", "y") if forward else ("dL/dx", "dL/dy")
+        for left, name in ((-0.5, names[0]), (5.6, names[1])):
+            show.style.box(axes, left, 0.55, 0.9, 0.8, **palette.ground(GREY))
+            show.style.centred(axes, left + 0.45, 0.95, name)
+        for rank in range(2):
+            top = 0.05 + 1.0 * rank
+            look = palette.ground(palette.colour(rank))
+            show.style.box(axes, 2.0, top, 2.0, 0.8, **look)
+            show.style.centred(axes, 3.0, top + 0.4, f"rank {rank}")
+            ends = ((0.45, 0.95), (1.95, top + 0.4)), ((4.05, top + 0.4), (5.55, 0.95))
+            for start, end in ends:
+                _arrow(axes, *((start, end) if forward else (end, start)))
+        left, right = ("f: copy", "g: add up") if forward else ("f: add up", "g: copy")
+        for x, words in ((1.2, left), (4.8, right)):
+            weight = "bold" if "add" in words else "normal"
+            show.style.centred(axes, x, 2.15, words, weight=weight)
+    plt.show()
+
+
+HEAD = 0.42  # the width of one head's stripe
+
+
+def heads() -> None:
+    """Attention on two ranks with two heads each: who holds which stripe."""
+    title = "Attention on 2 ranks: 4 heads, 2 on each; a colour is what one rank holds"
+    axes = show.style.axes(3.9, title)
+    axes.axis("off")
+    axes.set(xlim=(-0.1, 15.4), ylim=(5.1, -1.0), aspect="equal")
+    side, middle = 4 * HEAD, 2.2
+    show.style.box(axes, 0, middle - 0.6, side, 1.2, **palette.ground(GREY))
+    show.style.centred(axes, side / 2, middle, "x (T, D)")
+    for row, name in enumerate("qkv"):
+        top = 0.0 + 1.75 * row
+        _stripes(axes, 2.7, top, 1.35, across=False)
+        show.style.centred(axes, 2.7 + side / 2, top - 0.18, f"$W_{name}$ (D, D)", fontsize=8)
+        _arrow(axes, (side + 0.05, middle), (2.62, top + 0.68))
+    show.style.centred(axes, 2.7 + side / 2, -0.75, "by columns", weight="bold", fontsize=9)
+    for head in range(4):
+        top, look = 0.1 + 1.25 * head, palette.ground(palette.colour(head // 2))
+        side_of = 0.95
+        corners = [(5.9, top), (5.9, top + side_of), (5.9 + side_of, top + side_of)]
+        axes.add_patch(plt.Polygon(corners, closed=True, **look))
+        show.style.centred(axes, 7.4, top + 0.5, f"head {head}", fontsize=8)
+        _arrow(axes, (2.7 + side + 0.08, middle), (5.82, top + 0.5))
+        _arrow(axes, (7.95, top + 0.5), (9.0, middle))
+    show.style.centred(axes, 6.6, -0.75, "scores (T, T): one for each head", fontsize=9)
+    _stripes(axes, 9.1, middle - 0.6, 1.2, across=False)
+    show.style.centred(axes, 9.1 + side / 2, middle - 0.8, "mixed (T, D)", fontsize=8)
+    show.style.centred(axes, 9.1 + side + 0.25, middle, "@")
+    _stripes(axes, 11.3, middle - side / 2, side, across=True)
+    words = "$W_{out}$ (D, D)"
+    show.style.centred(axes, 11.3 + side / 2, middle - side / 2 - 0.2, words, fontsize=8)
+    show.style.centred(axes, 11.3 + side / 2, -0.75, "by rows", weight="bold", fontsize=9)
+    _arrow(axes, (11.3 + side + 0.05, middle), (13.55, middle))
+    show.style.centred(axes, 13.3, middle + 0.35, "g", weight="bold")
+    show.style.box(axes, 13.6, middle - 0.6, side, 1.2, **palette.ground(GREY))
+    show.style.centred(axes, 13.6 + side / 2, middle, "y (T, D)")
+    show.style.centred(axes, side / 2, middle + 0.95, "f", weight="bold")
+    plt.show()
+
+
+def _stripes(axes: Axes, left: float, top: float, height: float, across: bool) -> None:
+    """A matrix of four heads' stripes, two in the colour of each rank; across: rows."""
+    for head in range(4):
+        look = palette.ground(palette.colour(head // 2))
+        if across:
+            place = left, top + head * height / 4, 4 * HEAD, height / 4
+        else:
+            place = left + head * HEAD, top, HEAD, height
+        show.style.box(axes, *place, **look)
+
+
+PARTS = (  # name, width, which pass sends there
+    *(("x", 0.5, ""), ("f", 0.45, "backward"), ("attention\nH/t heads", 1.7, "split")),
+    *(("g", 0.45, "forward"), ("+ x, norm", 1.0, ""), ("f", 0.45, "backward")),
+    *(("MLP\n4D/t hidden", 1.7, "split"), ("g", 0.45, "forward"), ("+ x, norm", 1.0, "")),
+)
+
+
+def block() -> None:
+    """Where the ranks of a block talk, forward and backward."""
+    title = "A block on two ranks: grey is replicated, colour is sharded, black sends"
+    every = show.style.panels(2, 1, 3.2, title)
+    for axes, way in zip(every, ("forward", "backward"), strict=True):
+        axes.axis("off")
+        axes.set(xlim=(-0.2, 10.3), ylim=(2.0, -0.55))
+        axes.set_title(way, loc="left", fontsize=9)
+        left, gap = 0.0, 0.3
+        for name, width, kind in PARTS:
+            sends = kind == way
+            if kind == "split":
+                for rank in range(2):
+                    look = palette.ground(palette.colour(rank))
+                    show.style.box(axes, left, 0.1 + 0.65 * rank, width, 0.6, **look)
+                    middle = left + width / 2, 0.4 + 0.65 * rank
+                    show.style.centred(axes, *middle, name, fontsize=8)
+            else:
+                ink = "white" if sends else "black"
+                look = {"facecolor": "black"} if sends else palette.ground(GREY)
+                show.style.box(axes, left, 0.1, width, 1.25, **look)
+                words = name.replace(", ", ",\n")
+                show.style.centred(axes, left + width / 2, 0.73, words, color=ink, fontsize=8)
+            if sends:
+                show.style.centred(axes, left + width / 2, 1.7, "all-reduce", fontsize=8)
+            ends = (left + width, 0.73), (left + width + gap, 0.73)
+            if name != "+ x, norm" or left < 7:
+                _arrow(axes, *(ends if way == "forward" else ends[::-1]))
+            left += width + gap
+    plt.show()
+
+
+def vocabulary(logits: list[list[float]], targets: list[int], ranks: int) -> None:
+    """Logits of a few positions, sharded by tokens, and what each rank can say of them.
+
+    Args:
+        logits: a row for each position, a number for each token of the vocabulary.
+        targets: the right token of each position; framed.
+        ranks: how many share the vocabulary.
+    """
+    size, each = len(logits[0]), len(logits[0]) // ranks
+    title = f"Logits of {len(logits)} positions and {size} tokens, sharded over {ranks} ranks"
+    axes = show.style.axes(0.9 + 0.45 * len(logits), title)
+    axes.axis("off")
+    axes.set(xlim=(-1.9, size + 0.1), ylim=(len(logits) + 0.1, -1.15))
+    for column in range(size):
+        rank = column // each
+        quiet = {"fontsize": 8, "color": show.style.GREY}
+        show.style.centred(axes, column + 0.5, -0.25, str(column), **quiet)
+        for row, values in enumerate(logits):
+            look = palette.ground(palette.colour(rank))
+            right = column == targets[row]
+            look |= {"linewidth": 2.5, "edgecolor": "black", "zorder": 3} if right else {}
+            show.style.box(axes, column + 0.03, row + 0.05, 0.94, 0.9, **look)
+            at = column + 0.5, row + 0.5
+            show.style.centred(axes, *at, f"{values[column]:.0f}", zorder=4)
+    for rank in range(ranks):
+        middle = (rank + 0.5) * each
+        show.style.centred(axes, middle, -0.85, f"rank {rank} holds these logits")
+    for row in range(len(logits)):
+        show.style.centred(axes, -0.95, row + 0.5, f"position {row}", fontsize=8)
+    show.style.centred(axes, -0.95, -0.25, "token", fontsize=8, color=show.style.GREY)
+    plt.show()
+
+
+def curves(found: dict[str, list[float]]) -> None:
+    """The loss of each version of the model, by its mistake."""
+    title = "Sixty steps on one batch, 2 ranks: every version learns it"
+    axes = show.style.axes(3.0, title, "step", "loss (log scale)")
+    for number, (mistake, losses) in enumerate(found.items()):
+        kind = "-" if number == 0 else "--"
+        axes.semilogy(losses, kind, color=LINES[number], label=mistake)
+    axes.legend(frameon=False, title="mistake")
+    plt.show()
+
+
+SQUARES = {"rank 0's shards": 0, "rank 1's shards": 1, "replicated": None}
+
+
+def norms(run: Run) -> None:
+    """What is added up for the norm, and how far rank 1 drifts from rank 0.
+
+    Args:
+        run: a run in which ranks 0 and 1 reported, for each `way` to clip and each `seed`, their
+            `norms` in each step, and how far the replicated parameters are `apart`.
+    """
+    first = {(r["way"], r["rank"]): r["norms"][0] ** 2 for r in run.reports if r.get("seed") == 1}
+    whole, alone = first["right", 0], [first["each rank alone", rank] for rank in (0, 1)]
+    both = sum(alone) - whole  # what is replicated is in both
+    own, other = alone[0] - both, alone[1] - both
+    bars = {
+        "rank 0\nalone": (own, 0, both),
+        "rank 1\nalone": (0, other, both),
+        "add up\nall": (own, other, 2 * both),
+        "right": (own, other, both),
+    }
+    left, right = show.style.panels(1, 2, 3.3, "The norm of a gradient that two ranks share")
+    for place, parts in enumerate(bars.values()):
+        bottom = 0.0
+        for (_, rank), size in zip(SQUARES.items(), parts, strict=True):
+            hue = GREY if rank is None else palette.colour(rank)
+            left.bar(place, size, 0.7, bottom=bottom, **palette.ground(hue))
+            bottom += size
+        show.style.centred(left, place, bottom + 0.04, f"norm {bottom**0.5:.3f}", fontsize=8)
+    left.set_xticks(range(len(bars)), list(bars), fontsize=8)
+    left.set(ylabel="sum of squares, first step", ylim=(0, 1.6))
+    left.set_title("alone, each rank misses the other's shards", loc="left", fontsize=9)
+    hues = [GREY if rank is None else palette.colour(rank) for rank in SQUARES.values()]
+    handles = [plt.Rectangle((0, 0), 1, 1, **palette.ground(hue)) for hue in hues]
+    left.legend(handles, list(SQUARES), frameon=False, fontsize=8, loc="upper left")
+    drift = [
+        r["apart"] for r in run.reports if r.get("way") == "each rank alone" and r["rank"] == 0
+    ]
+    for seed, apart in enumerate(drift, 1):
+        right.plot(range(1, len(apart) + 1), apart, color=LINES[seed], label=f"seed {seed}")
+    right.set(xlabel="step", ylabel="largest difference", ylim=0)
+    right.set_title("replicated parameters, rank 1 against rank 0", loc="left", fontsize=9)
+    right.legend(frameon=False, fontsize=8)
+    plt.show()
+
+
+def sent(lines: dict[str, dict[int, float]], meets: dict[str, float]) -> None:
+    """MB that each rank sends in a step, by the tokens in the batch.
+
+    Args:
+        lines: for each way to share the work, tokens -> MB.
+        meets: for DDP and FSDP, the tokens at which the tensor parallel line crosses theirs.
+    """
+    axes = show.style.axes(3.2, "What each rank must send in a step", "tokens in the batch", "MB")
+    for number, (way, values) in enumerate(lines.items()):
+        axes.plot(list(values), list(values.values()), "o-", color=LINES[number], label=way)
+    for number, (way, tokens) in enumerate(meets.items()):
+        height = next(iter(lines[way].values()))
+        axes.plot([tokens] * 2, [0, height], ":", color=LINES[number])
+        axes.text(tokens + 15, 0.1, f"{tokens:.0f}")
+    axes.set(xlim=0, ylim=0)
+    axes.legend(frameon=False)
+    plt.show()
+
+
+BESIDE = {"textcoords": "offset points", "ha": "right", "va": "center", "fontsize": 8}
+
+
+def share_of_messages(machines: dict[str, dict[int, tuple[float, float]]]) -> None:
+    """Milliseconds of a block's products and of its messages, by the number of ranks t.
+
+    Args:
+        machines: for each machine, t -> (milliseconds of products, of messages at best, at worst).
+    """
+    title = "One block, forward and backward: products shrink with t, messages don't"
+    every = show.style.panels(1, len(machines), 3.2, title, sharey=True)
+    for axes, (machine, rows) in zip(every, machines.items(), strict=True):
+        products, messages, _ = zip(*rows.values(), strict=True)
+        axes.plot(list(rows), products, "o-", color=LINES[0], label="products")
+        axes.plot(list(rows)[1:], messages[1:], "s--", color=LINES[1], label="messages")
+        slower = [t for t, (_, best, other) in rows.items() if other > best]
+        if slower:
+            reach = list(rows)[-1 - len(slower) :]  # from the last t that fits into the domain
+            line = [rows[reach[0]][1], *(rows[t][2] for t in slower)]
+            axes.plot(reach, line, "s:", color=LINES[1])
+            axes.annotate("over one\ncard per box", (reach[-1], line[-1]), (-10, 5), **BESIDE)
+            axes.annotate("over all\n8 cards", (reach[-1], messages[-1]), (-4, -14), **BESIDE)
+        axes.set(xscale="log", yscale="log", xlabel="ranks t that share the block (log)")
+        axes.set_xticks(list(rows), list(map(str, rows)))
+        axes.minorticks_off()
+        axes.set_yticks((0.5, 1, 2, 5, 10, 20, 50), ("0.5", "1", "2", "5", "10", "20", "50"))
+        axes.set_title(machine, loc="left", fontsize=9)
+    every[0].set_ylabel("milliseconds (log)")
+    every[0].legend(frameon=False)
+    plt.show()

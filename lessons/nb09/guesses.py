@@ -1,0 +1,11 @@
+"""The answers to the predictions of notebook 09, by the id of the cell that measures."""
+
+ANSWERS = {
+    "published-memory": "d",
+    "bubble": "b",
+    "alive": "c",
+    "proved": "b",
+    "latency-played": "c",
+    "uneven": "c",
+    "interleaved-play": "c",
+}

@@ -1,0 +1,185 @@
+"""The pictures that notebook 09 alone draws."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+from course_utils.show import style
+from nbtorchrun import palette
+
+KINDS = ("parameters", "gradients", "optimizer", "activations")
+# Ways to compute: Paul Tol's bright palette (2021), which no rank and no activity has.
+BLUE, RED, GREEN, YELLOW, PURPLE = "#4477AA", "#EE6677", "#228833", "#CCBB44", "#AA3377"
+ARROW = {"arrowstyle": "-|>", "color": palette.NEUTRAL, "lw": 1.6}
+
+
+def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], **look: Any) -> None:
+    axes.annotate("", end, start, arrowprops=ARROW | look)
+
+
+def two_stages(held: Sequence[int], sent: Sequence[int]) -> None:
+    """Two ranks, what each holds, and the messages between them; all in bytes."""
+    (axes,) = style.panels(1, 1, 2.0, "Two stages: what each holds, and what it sends", bare=True)
+    for rank in range(2):
+        look = palette.ground(palette.colour(rank))
+        axes.add_patch(plt.Rectangle((6 * rank, 0), 3, 2, **look))
+        words = f"rank {rank}: layers {4 * rank} to {4 * rank + 3}"
+        style.centred(axes, 6 * rank + 1.5, 1, f"{words}\n{held[rank] / 1e3:.0f} kB of parameters")
+    for height, start, end, words in (
+        (1.5, 3.1, 5.9, f"activations, {sent[0] / 1e3:.0f} kB"),
+        (0.5, 5.9, 3.1, f"their gradient, {sent[1] / 1e3:.0f} kB"),
+    ):
+        _arrow(axes, (start, height), (end, height))
+        style.centred(axes, 4.5, height + 0.2, words)
+    style.centred(axes, -1.5, 1, "inputs")
+    style.centred(axes, 10.6, 1, "targets,\nloss")
+    _arrow(axes, (-0.9, 1), (-0.1, 1))
+    _arrow(axes, (9.9, 1), (9.1, 1))
+    axes.set(xlim=(-2.2, 11.4), ylim=(-0.1, 2.2))
+    plt.show()
+
+
+def two_ways(curves: Mapping[str, Sequence[Sequence[float]]]) -> None:
+    """For each optimizer the losses with the whole batch, and with micro-batches added up."""
+    title = "Right gradients, and gradients four times too large"
+    every = style.panels(1, len(curves), 3.0, title, sharey=True)
+    for axes, (name, (whole, parts)) in zip(every, curves.items(), strict=True):
+        axes.plot(whole, lw=4, alpha=0.5, color=BLUE, label="the whole batch")
+        axes.plot(parts, "--", color=PURPLE, label="4 micro-batches, added up")
+        axes.set(xlabel="step", ylim=(0, None))
+        axes.set_title(name, loc="left", fontsize=10)
+    every[0].set_ylabel("loss")
+    every[1].legend(frameon=False)
+    plt.show()
+
+
+def one_stage() -> None:
+    """What one rank does for F and for B, with what it keeps between them."""
+    title = "One micro-batch on one rank: forward keeps x and y, backward uses them"
+    (axes,) = style.panels(1, 1, 3.0, title, bare=True)
+    forward = palette.ground(palette.ACTIVITY["forward"])
+    backward = palette.ground(palette.ACTIVITY["backward"], 0.3)
+    kept = palette.ground(palette.MEMORY["activations"], 0.6)
+    for left, bottom, words, look in (
+        (4, 3, "F: y = stage(x)", forward),
+        (4, 0, "B: y.backward(gradient)", backward),
+        (4.6, 1.75, "kept: x and y", kept),
+    ):
+        width, height = (2.8, 0.7) if "kept" in words else (4, 0.9)
+        axes.add_patch(plt.Rectangle((left, bottom), width, height, **look))
+        style.centred(axes, left + width / 2, bottom + height / 2, words)
+    for start, end, words, place in (
+        ((1.2, 3.45), (3.9, 3.45), "receive x", (2.5, 3.72)),
+        ((8.1, 3.45), (10.8, 3.45), "send y", (9.45, 3.72)),
+        ((10.8, 0.45), (8.1, 0.45), "receive the\ngradient of y", (9.45, 0.98)),
+        ((3.9, 0.45), (1.2, 0.45), "send x.grad", (2.5, 0.72)),
+        ((6, 2.95), (6, 2.5), "", (0, 0)),
+        ((6, 1.7), (6, 0.95), "", (0, 0)),
+    ):
+        _arrow(axes, start, end)
+        style.centred(axes, *place, words)
+    for x, words in ((0.1, "the stage\nbefore"), (11.9, "the next\nstage")):
+        style.centred(axes, x, 3.45, words)
+        style.centred(axes, x, 0.45, words)
+    axes.plot([8.05, 8.7], [0.2, -0.25], color=palette.NEUTRAL, lw=1)
+    words = "adds to .grad of this stage's parameters"
+    style.centred(axes, 8.8, -0.35, words, ha="left", fontsize=8)
+    axes.set(xlim=(-0.9, 13.2), ylim=(-0.6, 4.1))
+    plt.show()
+
+
+def sharded(held: Mapping[tuple[int, str], Mapping[str, float]]) -> None:
+    """Bytes on rank 0 over those of one process, for numbers of stages and schedules."""
+    title = "A pipeline shards weights, not activations (rank 0)"
+    axes = style.axes(3.1, title, "", "share of what one process holds")
+    alone = next(iter(held.values()))
+    for number, kind in enumerate(KINDS):
+        places = [column + 0.2 * number - 0.3 for column in range(len(held))]
+        shares = [each[kind] / alone[kind] for each in held.values()]
+        look = palette.ground(palette.MEMORY[kind], 0.8)
+        axes.bar(places, shares, 0.18, label=kind, **look)
+    names = {"1f1b": "1F1B", "gpipe": "GPipe"}
+    words = [f"{p} ranks, {names[name]}" if p > 1 else "one process" for p, name in held]
+    axes.set_xticks(range(len(held)), words)
+    axes.legend(frameon=False, loc="upper left")
+    plt.show()
+
+
+def how_many(piece: Mapping[int, float], p: int) -> None:
+    """A step for several m: the work at full speed, what small pieces add, the bubble.
+
+    Args:
+        piece: m to the time of one micro-batch, if the whole batch in one piece takes 1.
+        p: the number of stages.
+    """
+    axes = style.axes(
+        3.1,
+        f"Many pieces shrink the bubble, but small pieces are slow (p = {p})",
+        "m, micro-batches in a batch of 256 rows",
+        "time of a step\n(the batch in one piece = 1)",
+    )
+    places, bottom = range(len(piece)), [0.0] * len(piece)
+    for words, colour, parts in (
+        ("work at full speed", BLUE, [1.0 for _ in piece]),
+        ("small pieces are slower", YELLOW, [max(0.0, m * each - 1) for m, each in piece.items()]),
+        ("bubble", palette.ACTIVITY["wait"], [(p - 1) * each for each in piece.values()]),
+    ):
+        axes.bar(places, parts, 0.7, bottom, label=words, **palette.ground(colour, 0.7))
+        bottom = [a + b for a, b in zip(bottom, parts, strict=True)]
+    axes.set_xticks(places, [str(m) for m in piece])
+    axes.legend(frameon=False, loc="upper center", ncols=3)
+    axes.set_ylim(0, 1.25 * max(bottom))
+    plt.show()
+
+
+def price(ratios: Mapping[float, Mapping[int, float]]) -> None:
+    """For several costs of W: m to the time of a zero-bubble step over that of 1F1B."""
+    axes = style.axes(
+        3.1,
+        "Zero-bubble wins only while W is cheap (p = 4)",
+        "m, micro-batches per batch",
+        "a step, over 1F1B's",
+    )
+    looks = ((GREEN, "-"), (YELLOW, "--"), (RED, "-."))
+    for (cost, times), (colour, line) in zip(ratios.items(), looks, strict=True):
+        axes.plot(list(times), list(times.values()), line, color=colour, lw=2)
+        words = f"W = {cost:g} F" + (", walks twice" if cost > 1.5 else "")
+        axes.text(max(times) + 0.4, list(times.values())[-1], words, va="center", fontsize=9)
+    axes.axhline(1, color=palette.NEUTRAL, lw=1)
+    axes.text(11, 1.01, "slower than 1F1B", fontsize=8, color=palette.NEUTRAL, va="bottom")
+    axes.text(11, 0.99, "faster", fontsize=8, color=palette.NEUTRAL, va="top")
+    axes.set_xlim(3.5, 41)
+    axes.set_xticks(range(4, 33, 4))
+    plt.show()
+
+
+def paid(steps: Mapping[str, tuple[float, float]]) -> None:
+    """Each schedule's step over 1F1B's: measured, and as played."""
+    axes = style.axes(2.6, "A step on two cores, beside the plan", "a step, over 1F1B's")
+    for place, (measured, planned) in enumerate(steps.values()):
+        axes.barh(place, measured, 0.6, **palette.ground(BLUE, 0.4))
+        axes.plot([planned] * 2, [place - 0.36, place + 0.36], color=palette.WRONG, lw=2.5)
+    axes.barh([0], [0], label="measured", **palette.ground(BLUE, 0.4))
+    axes.plot([], [], color=palette.WRONG, lw=2.5, label="play says")
+    names = {"walks twice": "zero-bubble,\nwalks twice", "splits": "zero-bubble,\nsplits"}
+    axes.set_yticks(range(len(steps)), [names.get(name, name) for name in steps])
+    axes.invert_yaxis()
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    plt.show()
+
+
+def held(most: Mapping[str, Sequence[int]], said: Mapping[str, Sequence[int]]) -> None:
+    """How many micro-batches each rank holds: as autograd does, and as the checker says."""
+    title = "Autograd holds as many micro-batches as the checker predicts"
+    axes = style.axes(2.8, title, "", "micro-batches held at once")
+    for column, (name, colour) in enumerate(zip(most, (BLUE, YELLOW), strict=True)):
+        places = [rank + 0.4 * column - 0.2 for rank in range(len(most[name]))]
+        look = palette.ground(colour, 0.7)
+        axes.bar(places, most[name], 0.36, label=f"autograd, {name}", **look)
+        axes.plot(places, said[name], "k_", ms=14, mew=2)
+    axes.plot([], [], "k_", ms=14, mew=2, label="the checker")
+    axes.set_xticks(range(4), [f"rank {rank}" for rank in range(4)])
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    plt.show()

@@ -1,0 +1,361 @@
+"""The pictures that notebook 11 alone draws."""
+
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+import matplotlib.pyplot as plt
+import torch
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from course_utils.show import style
+from nbtorchrun import palette
+
+# Ways to compute attention: Paul Tol's bright palette (2021), which no rank and no activity has.
+LOOKS = {
+    "ring": ("#4477AA", "o", "-"),
+    "all-gather": ("#228833", "s", ":"),
+    "Ulysses": ("#AA3377", "^", "--"),
+    "one process": ("#888888", "D", "-"),
+    "one process, all scores": ("#EE6677", "P", "-"),
+}
+CANDIDATES = ("#4477AA", "#EE6677", "#AA3377")
+DOCUMENTS = {"contiguous": "#EE6677", "zigzag": "#4477AA", "zigzag per document": "#228833"}
+ARROW = {"arrowstyle": "-|>", "color": palette.NEUTRAL, "lw": 1.2}
+
+
+def tolerance(candidates: Mapping[str, Mapping[str, Tensor]], allowed: float) -> None:
+    """Each candidate's dq against the right one, as the tolerance sees it, and closer."""
+    title = "The test accepts everything between the lines"
+    every = style.panels(1, 2, 3.1, title)
+    right, allowed = 1e3 * candidates["right"]["dq"].flatten()[::24], 1e3 * allowed
+    largest = right.abs().max().item()
+    for axes, size, words in zip(
+        every, (1.25 * allowed, 1.15 * largest), ("as the test sees it", "closer"), strict=True
+    ):
+        for (name, found), colour, mark in zip(candidates.items(), CANDIDATES, "o^s", strict=True):
+            values = 1e3 * found["dq"].flatten()[::24]
+            axes.scatter(right, values, s=9, color=colour, marker=mark, label=name, alpha=0.7, lw=0)
+        for end in (-allowed, allowed):
+            axes.axhline(end, color=palette.NEUTRAL, linestyle="--", linewidth=1)
+        axes.set(xlim=(-size, size), ylim=(-size, size))
+        axes.set_xlabel("right dq, in thousandths")
+        axes.set_ylabel("candidate's dq, in thousandths")
+        axes.set_title(words, loc="left", fontsize=10)
+    every[0].text(0, 0.9 * allowed, "tolerance", ha="center", va="top", fontsize=8)
+    every[1].legend(frameon=False, fontsize=8, loc="upper left", markerscale=1.5)
+    plt.show()
+
+
+def _rows(axes: Axes, words: str = "rank {0}: Q{0}") -> None:
+    for rank in range(4):
+        axes.text(-0.16, rank, words.format(rank), ha="right", va="center", weight="bold")
+        axes.plot([-0.1, -0.1], [rank - 0.3, rank + 0.3], color=palette.colour(rank), linewidth=3)
+
+
+def _next(axes: Axes, step: int, rank: int, height: float = 0.0) -> None:
+    """An arrow from a rank to the next one, in the next step; from the last to the first."""
+    target = (rank + 1) % 4
+    bend = {} if target else {"connectionstyle": "arc3,rad=0.06", "linestyle": ":"}
+    start, end = (step + 0.6, rank + height), (step + 1, target + height)
+    axes.annotate("", end, start, arrowprops=ARROW | bend)
+
+
+def ring() -> None:
+    """Whose K and V each of four ranks has in each step of the forward ring."""
+    axes = style.axes(3.2, "Forward: K and V travel, queries stay. Four steps, three messages")
+    axes.axis("off")
+    for step, rank in ((step, rank) for step in range(4) for rank in range(4)):
+        owner = (rank - step) % 4  # whose piece has come this far
+        look = palette.ground(palette.colour(owner))
+        style.box(axes, step, rank - 0.3, 0.6, 0.6, **look)
+        style.centred(axes, step + 0.3, rank, f"K{owner} V{owner}", weight="bold")
+        if step < 3:
+            _next(axes, step, rank)
+    _rows(axes)
+    for step in range(4):
+        axes.text(step + 0.3, -0.6, f"step {step}", ha="center", color=style.GREY)
+    axes.set(xlim=(-0.9, 3.7), ylim=(3.5, -0.8))
+    plt.show()
+
+
+def backward_ring() -> None:
+    """Whose dk and dv each rank adds to in each step, and who has added before."""
+    title = "Backward: dk and dv follow their K and V, grow in every step, and go home"
+    axes = style.axes(3.9, title)
+    axes.axis("off")
+    for step, rank in ((step, rank) for step in range(5) for rank in range(4)):
+        owner = (rank - step) % 4
+        hue = palette.colour(owner)
+        if step < 4:
+            style.box(axes, step, rank - 0.38, 0.62, 0.36, **palette.ground(hue))
+            style.centred(axes, step + 0.31, rank - 0.2, f"K{owner} V{owner}", fontsize=8)
+        look = palette.ground(hue, 0.12) | ({"linestyle": ":"} if step == 0 else {})
+        style.box(axes, step, rank + 0.0, 0.62, 0.36, **look)
+        first = step not in (0, 4)  # the owner's own share stays at home
+        had = ", ".join(str((owner + each) % 4) for each in range(first, min(step + 1, 4)))
+        said = f"from Q{had}" + (", stays here" if step == 0 else "")
+        style.centred(axes, step + 0.31, rank + 0.12, f"dk{owner} dv{owner}", fontsize=7.5)
+        style.centred(axes, step + 0.31, rank + 0.27, said, fontsize=6)
+        if step in (1, 2, 3):
+            _next(axes, step, rank, 0.18)
+    _rows(axes, "rank {0}")
+    for step in range(5):
+        words = f"step {step}" if step < 4 else "home"
+        axes.text(step + 0.31, -0.6, words, ha="center", color=style.GREY)
+    axes.set(xlim=(-0.75, 4.7), ylim=(3.6, -0.85))
+    plt.show()
+
+
+def hidden(events: Sequence[str], messages: Sequence[Sequence[Any]]) -> None:
+    """What a rank does, call by call, and each message from its start to where it is waited for.
+
+    Args:
+        events: "computes", "sends", and "turn" between forward and backward.
+        messages: what travels, the event at which it starts, and the one before which it ends.
+    """
+    title = "Between start and wait of every message but the last, rank 0 computes"
+    axes = style.axes(2.6, title, "the rank's calls, in their order")
+    turn = events.index("turn")
+    for at, what in enumerate(events):
+        if what == "computes":
+            colour = palette.ACTIVITY["forward" if at < turn else "backward"]
+            look = {"facecolor": colour, "edgecolor": palette.outline(colour)}
+            axes.broken_barh([(at, 1)], (-0.34, 0.68), **look)
+    for what, start, end in messages:
+        colour, alone = palette.ACTIVITY["message"], "computes" not in events[start:end]
+        look = {"facecolor": colour, "edgecolor": palette.outline(colour)}
+        look |= {"hatch": "////"} if alone else {}
+        length = max(end - start - 0.1, 0.5)
+        axes.broken_barh([(start + 0.05, length)], (0.66 + (what != "K, V"), 0.68), **look)
+        if alone:
+            words = "nothing left to\nhide behind"
+            axes.text(start + length + 0.15, 2, words, va="center", fontsize=8)
+    axes.set_yticks(range(3), ["computes", "K and V travel", "dk and dv travel"])
+    axes.set_ylim(2.6, -0.95)
+    axes.set_xlim(-0.2, len(events) + 3)
+    axes.set_xticks(())
+    axes.axvline(turn + 0.5, color=palette.NEUTRAL, linestyle="--", linewidth=1)
+    for x, words, side in ((turn + 0.3, "forward", "right"), (turn + 0.7, "backward", "left")):
+        axes.text(x, -0.9, words, ha=side, va="top", fontsize=9, color=style.GREY)
+    plt.show()
+
+
+def masks(layout: ModuleType, length: int, ranks: int) -> None:
+    """Which rank computes which score under a causal mask, for both layouts."""
+    title = f"{length} positions on {ranks} ranks: who computes which score?"
+    every = style.panels(1, 2, 3.9, title)
+    for axes, name in zip(every, ("contiguous", "zigzag"), strict=True):
+        for rank in range(ranks):
+            rows = [
+                p + start
+                for start, place in layout.pieces(length, rank, ranks, name)
+                for p in range(place.stop - place.start)
+            ]
+            _scores(axes, rows, rank, [0] * length)
+            work = sum(row + 1 for row in rows)
+            behind = {**palette.ground(palette.colour(rank)), "pad": 2}
+            look = {"ha": "right", "fontsize": 9, "bbox": behind}
+            axes.text(length, 0.9 + 1.4 * rank, f"rank {rank}: {work} scores", **look)
+        _frame(axes, length, name)
+    plt.show()
+
+
+def _scores(axes: Axes, rows: Sequence[int], rank: int, first: Sequence[int]) -> None:
+    """The scores of some queries in the colour of their rank; `first` key of each query."""
+    style_of = {"facecolor": palette.colour(rank), "edgecolor": "white", "lw": 0.4}
+    for row in rows:
+        for key in range(first[row], row + 1):
+            axes.add_patch(plt.Rectangle((key, row), 1, 1, **style_of))
+
+
+def _frame(axes: Axes, length: int, title: str) -> None:
+    axes.set(xlim=(0, length), ylim=(length, 0), xlabel="key", ylabel="query", aspect="equal")
+    axes.set_title(title, loc="left", fontsize=10)
+    axes.set_xticks(())
+    axes.set_yticks(())
+
+
+def documents(layout: ModuleType, lengths: Sequence[int], ranks: int) -> None:
+    """Packed documents under their mask: zigzag over all, and zigzag in each."""
+    total = sum(lengths)
+    starts = [sum(lengths[:i]) for i in range(len(lengths))]
+    first = [start for start, length in zip(starts, lengths, strict=True) for _ in range(length)]
+    title = f"{len(lengths)} documents of {', '.join(map(str, lengths))} positions, {ranks} ranks"
+    every = style.panels(1, 2, 3.9, title)
+    for axes, name in zip(every, ("zigzag", "zigzag per document"), strict=True):
+        for rank in range(ranks):
+            parts = [(0, total)] if name == "zigzag" else list(zip(starts, lengths, strict=True))
+            rows = [
+                begin + start + p
+                for begin, length in parts
+                for start, place in layout.pieces(length, rank, ranks, "zigzag")
+                for p in range(place.stop - place.start)
+            ]
+            _scores(axes, rows, rank, first)
+            work = sum(row + 1 - first[row] for row in rows)
+            behind = {**palette.ground(palette.colour(rank)), "pad": 2}
+            look = {"ha": "right", "fontsize": 9, "bbox": behind}
+            axes.text(total, 0.06 * total + 0.09 * total * rank, f"rank {rank}: {work}", **look)
+        _frame(axes, total, name)
+    plt.show()
+
+
+def packings(busy: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
+    """The share of time that ranks are busy, for many packings: one dot for each.
+
+    Args:
+        busy: kind of packing, then layout, to the shares.
+    """
+    title = "How busy are the ranks? Each dot is one packed sequence"
+    axes = style.axes(3.1, title, "busy share: mean work of a rank / largest work of a rank")
+    random = torch.Generator().manual_seed(0)
+    for row, layouts in enumerate(busy.values()):
+        for place, (name, shares) in enumerate(layouts.items()):
+            middle = row + 0.26 * (place - 1)
+            spread = 0.16 * (torch.rand(len(shares), generator=random) - 0.5)
+            colour, label = DOCUMENTS[name], name if row == 0 else None
+            axes.scatter(shares, middle + spread, s=14, color=colour, label=label, alpha=0.7, lw=0)
+        if row:
+            axes.axhline(row - 0.5, color="#DDDDDD", linewidth=0.8)
+    axes.set_yticks(range(len(busy)), [f"{kind} spread\nof lengths" for kind in busy])
+    axes.set_ylim(len(busy) - 0.5, -0.5)
+    axes.set_xlim(0, 1.02)
+    axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    look = {"frameon": False, "fontsize": 8, "markerscale": 1.5}
+    axes.legend(loc="upper left", bbox_to_anchor=(0, 0.72), **look)
+    plt.show()
+
+
+def ulysses(ranks: int, heads: int) -> None:
+    """Who holds which positions of which heads, before, between and after the exchanges."""
+    title = f"Ulysses on {ranks} ranks with {heads} heads: an all-to-all turns rows into columns"
+    axes = style.axes(3.3, title)
+    axes.axis("off")
+    axes.set(xlim=(-0.9, 14.9), ylim=(heads + 1.4, -1.3), aspect="equal")
+    words = (
+        "1  some positions, all heads",
+        "2  all positions, some heads:\nattention",
+        "3  some positions, all heads",
+    )
+    for panel, said in enumerate(words):
+        left = 5.3 * panel
+        for row in range(heads):  # as many rows of positions as heads
+            for column in range(heads):
+                at = column if panel == 1 else row
+                look = palette.ground(palette.colour(at * ranks // heads)) | {"edgecolor": "white"}
+                style.box(axes, left + column, row, 1, 1, **look, linewidth=0.6)
+        for rank in range(ranks):
+            middle, side = (rank + 0.5) * heads / ranks, heads / ranks
+            place = (middle - side / 2, 0, side, heads)
+            place = place if panel == 1 else (0, middle - side / 2, heads, side)
+            hue = palette.colour(rank)
+            style.box(axes, left + place[0], *place[1:], facecolor="none", edgecolor=hue, lw=1.2)
+            x, y = (left + middle, heads / 2) if panel == 1 else (left + heads / 2, middle)
+            behind = {"facecolor": palette.ground(hue)["facecolor"], "lw": 0, "pad": 2}
+            turned = {"rotation": 90 * (panel == 1), "bbox": behind}
+            style.centred(axes, x, y, f"rank {rank}", weight="bold", **turned)
+        style.centred(axes, left + heads / 2, -0.7, said, fontsize=8.5)
+        style.centred(axes, left + heads / 2, heads + 0.5, "heads", fontsize=8, color=style.GREY)
+        if panel < 2:
+            start, end = (left + heads + 0.1, heads / 2), (left + 5.2, heads / 2)
+            axes.annotate("", end, start, arrowprops=ARROW)
+            style.centred(axes, left + heads + 0.65, heads / 2 - 0.7, "all-to-\nall", fontsize=8)
+    style.centred(axes, -0.4, heads / 2, "positions", fontsize=8, color=style.GREY, rotation=90)
+    plt.show()
+
+
+def costs(
+    sent: Mapping[str, Mapping[int, float]],
+    formulas: Mapping[str, Any],
+    peaks: Mapping[str, Mapping[int, float]],
+) -> None:
+    """What each way sends over KV heads, and what a rank holds over T.
+
+    Args:
+        sent: way, then KV heads, to numbers per position and width.
+        formulas: way to a function of the KV heads: the lines.
+        peaks: way, then T, to megabytes.
+    """
+    left, right = style.panels(1, 2, 3.9, "What a layer of attention costs a rank (N = 4, H = 16)")
+    fine = [2 ** (power / 20) for power in range(81)]
+    for way, points in sent.items():
+        colour, mark, line = LOOKS[way]
+        size = 2 if way == "ring" else 1  # the all-gather lies on it
+        fine_look = {"color": colour, "linestyle": line, "lw": 1.6 * size}
+        left.plot(fine, [formulas[way](g) for g in fine], **fine_look)
+        look = {"color": colour, "marker": mark, "ms": 3 + 3 * size, "linestyle": "", "label": way}
+        left.plot(list(points), list(points.values()), **look)
+    left.axvline(10 / 3, color=palette.NEUTRAL, linestyle=":", linewidth=1)
+    left.text(3.2, 330, "ring below\nUlysses", ha="right", va="top", fontsize=8)
+    left.set(xlabel="G, KV heads", ylabel="numbers sent, per position and width", ylim=(0, 340))
+    left.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, 0.8))
+    for way, points in peaks.items():
+        colour, mark, line = LOOKS[way]
+        look = {"color": colour, "marker": mark, "ms": 5, "linestyle": line, "label": way}
+        right.plot(list(points), list(points.values()), **look)
+    right.set_yscale("log")
+    right.set(xlabel="T, positions", ylabel="peak on the CPU, MB of tensors")
+    right.legend(frameon=False, fontsize=7.5, loc="upper left")
+    right.set_ylim(top=10 * right.get_ylim()[1])
+    for axes, points in ((left, sent["ring"]), (right, peaks["ring"])):
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(list(points), [f"{x:,}" for x in points])
+        axes.minorticks_off()
+        axes.grid(alpha=0.25)
+    plt.show()
+
+
+def weights(valid: Sequence[int]) -> None:
+    """How much each valid token counts, if each rank divides by its own count, and by one."""
+    title = "How much does each token count? Ranks 0, 1, 2 have " + ", ".join(map(str, valid))
+    every = style.panels(1, 2, 2.6, title + " valid tokens", sharey=True)
+    total, ranks = sum(valid), len(valid)
+    tokens = [rank for rank, count in enumerate(valid) for _ in range(count)]
+    for axes, own in zip(every, (True, False), strict=True):
+        heights = [1 / (ranks * valid[rank]) if own else 1 / total for rank in tokens]
+        look = [palette.ground(palette.colour(rank)) for rank in tokens]
+        axes.bar(
+            range(total),
+            heights,
+            color=[each["facecolor"] for each in look],
+            edgecolor=[each["edgecolor"] for each in look],
+        )
+        axes.set_title(
+            "own count, at least 1, then the mean" if own else "one count", loc="left", fontsize=10
+        )
+        axes.set_xticks(range(total), [f"rank\n{rank}" for rank in tokens], fontsize=7)
+        axes.set_xlabel("valid tokens")
+        axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    every[0].set_ylabel("weight in the gradient")
+    plt.show()
+
+
+def merging(scores: Sequence[float], cut: int) -> None:
+    """Probabilities of one query's keys: in piece A alone, in piece B alone, and merged.
+
+    Args:
+        scores: of the query with each key.
+        cut: how many of the keys are piece A.
+    """
+    every = style.panels(1, 3, 2.7, "One query: the pieces' outputs, each times its share")
+    s = torch.tensor(scores, dtype=torch.float64)
+    keys, total = range(len(scores)), s.logsumexp(0)
+    parts = {"A": range(cut), "B": range(cut, len(scores))}
+    shares = {}
+    for axes, (name, own), rank in zip(every, parts.items(), (0, 1), strict=False):
+        lse = s[list(own)].logsumexp(0)
+        shares[name] = (lse - total).exp().item()
+        look = palette.ground(palette.colour(rank))
+        color, edge = look["facecolor"], look["edgecolor"]
+        axes.bar(list(own), (s[list(own)] - lse).exp(), color=color, edgecolor=edge)
+        axes.set_title(rf"piece {name} alone gives $out_{name}$", loc="left", fontsize=9)
+        every[2].bar(list(own), (s[list(own)] - total).exp(), color=color, edgecolor=edge)
+    words = " + ".join(rf"{share:.2f} $out_{name}$" for name, share in shares.items())
+    every[2].set_title(f"merged: {words}", loc="left", fontsize=9)
+    for axes in every:
+        axes.set(xlim=(-0.7, len(scores) - 0.3), ylim=(0, 0.6), xlabel="key")
+        axes.set_xticks(list(keys))
+        axes.set_ylabel("probability" if axes is every[0] else "")
+    plt.show()

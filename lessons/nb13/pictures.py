@@ -1,0 +1,377 @@
+"""The pictures that notebook 13 alone draws."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+from course_utils.show import style
+from nbtorchrun import palette
+
+WAIT = {"facecolor": palette.ACTIVITY["wait"], "edgecolor": "#888888", "hatch": "///"}
+PLAIN = {"facecolor": "#FFFFFF", "edgecolor": "#BBBBBB"}
+PART = {"input": "copy", "communication": "message"}  # the others are called as their activity
+FRAME = {"facecolor": "none", "edgecolor": palette.WRONG, "linewidth": 1.4}
+Spans = Sequence[tuple[float, float]]  # start and end in microseconds
+
+
+def _colour(part: str) -> str:
+    return palette.ACTIVITY[PART.get(part, part)]
+
+
+def standing(stacks: Mapping[str, Sequence], waits: Callable) -> None:
+    """Where each rank of the zoo stands; the one to blame is bold.
+
+    Args:
+        stacks: of each fault, the stack of each rank, or None where it has ended.
+        waits: says of a stack whether it waits for other ranks.
+    """
+    title = "How the zoo stands still. Waiting: grey and hatched. The sick rank: bold."
+    axes = style.axes(2.6, title)
+    axes.spines[:].set_visible(False)
+    for row, own in enumerate(stacks.values()):
+        for rank, stack in enumerate(own):
+            sick = rank == 2
+            look = palette.ground(palette.ACTIVITY["copy"]) if sick else PLAIN
+            if stack is None:
+                words = "ended, status 0" if sick else "raises: closed by peer"
+            else:
+                line = next(f.line for f in stack if f.file.endswith("zoo.py"))
+                words = f"{_place(stack)}, line {line}"
+                if waits(stack):
+                    look = dict(WAIT) | ({"edgecolor": palette.ACTIVITY["copy"]} if sick else {})
+            style.box(axes, rank + 0.02, row + 0.08, 0.96, 0.84, **look)
+            ground = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+            weight = "bold" if sick else "normal"
+            style.centred(axes, rank + 0.5, row + 0.5, words, weight=weight, bbox=ground)
+    axes.set(xlim=(0, 3), ylim=(len(stacks), 0))
+    axes.set_xticks([0.5, 1.5, 2.5], ["rank 0", "rank 1", "rank 2"])
+    axes.xaxis.tick_top()
+    axes.set_yticks([row + 0.5 for row in range(len(stacks))], list(stacks))
+    axes.tick_params(length=0)
+    plt.show()
+
+
+def _place(stack: Sequence) -> str:
+    """What a rank is in, in words."""
+    name = stack[0].function
+    known = {"_engine_run_backward": "in backward", "<module>": "stands still"}
+    return known.get(name, f"in {name}")
+
+
+def histories(recorded: Mapping[str, Sequence[Mapping[int, Mapping]]], last: int = 5) -> None:
+    """The last collectives of each rank side by side; the first difference is framed.
+
+    Args:
+        recorded: of each fault, what each rank has called, by number.
+        last: how many of the numbers are drawn.
+    """
+    title = "The flight records side by side: where do the ranks differ first?"
+    every = style.panels(len(recorded), 1, 4.6, title)
+    for axes, (fault, ranks) in zip(every, recorded.items(), strict=True):
+        end = 1 + max(map(max, ranks))
+        numbers = range(end - last, end)
+        for rank, calls in enumerate(ranks):
+            for column, number in enumerate(numbers):
+                _call(axes, column, rank, calls.get(number))
+        kinds = [{str(_kind(calls.get(number))) for calls in ranks} for number in numbers]
+        differs = next(column for column, kind in enumerate(kinds) if len(kind) > 1)
+        style.box(axes, differs + 0.01, 0.02, 0.98, len(ranks) - 0.04, **FRAME)
+        axes.spines[:].set_visible(False)
+        axes.set(xlim=(0, last), ylim=(len(ranks), 0))
+        axes.set_xticks([column + 0.5 for column in range(last)], list(map(str, numbers)))
+        axes.set_yticks([rank + 0.5 for rank in range(len(ranks))], ["rank 0", "rank 1", "rank 2"])
+        axes.tick_params(length=0)
+        axes.set_title(fault, loc="left", fontsize=10)
+    every[-1].set_xlabel(
+        "number of the collective; hatched: not done; framed: the first difference"
+    )
+    plt.show()
+
+
+def _kind(call: Mapping | None) -> tuple | None:
+    return call and (call["what"], call["sizes"])
+
+
+def _call(axes: Axes, column: int, rank: int, call: Mapping | None) -> None:
+    """One call of a history."""
+    place = (column + 0.03, rank + 0.08, 0.94, 0.84)
+    if call is None:
+        style.centred(axes, column + 0.5, rank + 0.5, "never called", fontsize=8, color=style.GREY)
+        return
+    look = palette.ground(palette.ACTIVITY["message"]) if call["done"] else WAIT
+    style.box(axes, *place, **look)
+    size = "".join(f" {size}" for size in call["sizes"])
+    ground = {"facecolor": "white", "edgecolor": "none", "pad": 1} if not call["done"] else None
+    words = f"{call['what']}{size}"
+    style.centred(axes, column + 0.5, rank + 0.5, words, fontsize=8, bbox=ground)
+
+
+def whom_to_blame(marks: Sequence[Mapping], enter: Any, steps: int = 3) -> None:
+    """A late rank as a profiler shows it, and with the waiting in grey.
+
+    Args:
+        marks: of the run, named `compute`, `held up` and `all-reduce`.
+        enter: when each rank entered each all-reduce, in seconds: (ranks, collectives).
+        steps: how many of them are drawn, to the end of the last one's all-reduces.
+    """
+    messages = [m for m in marks if m["name"] == "all-reduce"]
+    ends = [[m["end"] for m in messages if m["rank"] == rank] for rank in range(len(enter))]
+    until = max(own[steps - 1] for own in ends) + 0.001
+    looks = {"compute": "forward", "held up": "copy", "all-reduce": "message"}
+    last = enter.max(axis=0)  # when the last rank came to each all-reduce
+    above, below = style.panels(2, 1, 4.2, "Rank 1 is late. Whom do you blame?", sharex=True)
+    for axes, split in ((above, False), (below, True)):
+        seen = dict.fromkeys(range(len(enter)), 0)
+        for mark in (m for m in marks if m["end"] <= until):
+            rank, name = mark["rank"], mark["name"]
+            start, end = 1e3 * mark["start"], 1e3 * mark["end"]
+            if name == "all-reduce" and split:
+                arrived = min(max(start, 1e3 * last[seen[rank]]), end)
+                axes.broken_barh([(start, arrived - start)], (rank - 0.35, 0.7), **WAIT, lw=0.4)
+                start = arrived
+            seen[rank] += name == "all-reduce"
+            colour = palette.ACTIVITY[looks[name]]
+            look = {"facecolor": colour, "edgecolor": palette.outline(colour), "lw": 0.4}
+            axes.broken_barh([(start, max(end - start, 3))], (rank - 0.35, 0.7), **look)
+        style.rank_ticks(axes, range(len(enter)))
+        axes.set_xlim(0, 1e3 * until)
+    above.set_title(
+        "as a profiler shows it: ranks 0 and 2 have slow all-reduces", loc="left", size=10
+    )
+    below.set_title("their waiting in grey: they wait for rank 1", loc="left", size=10)
+    below.set_xlabel("time in milliseconds")
+    colours = {name: palette.ACTIVITY[activity] for name, activity in looks.items()}
+    _legend(below, colours, waits="waits for the last rank")
+    plt.show()
+
+
+def _legend(axes: Axes, colours: Mapping[str, str], waits: str = "", frame: str = "") -> None:
+    """What the colours mean, below the figure."""
+    boxes = [
+        plt.Rectangle((0, 0), 1, 1, facecolor=colour, edgecolor=palette.outline(colour), lw=0.5)
+        for colour in colours.values()
+    ]
+    names = list(colours)
+    if waits:
+        boxes, names = [*boxes, plt.Rectangle((0, 0), 1, 1, **WAIT, lw=0.5)], [*names, waits]
+    if frame:
+        boxes, names = [*boxes, plt.Rectangle((0, 0), 1, 1, **FRAME)], [*names, frame]
+    axes.figure.legend(
+        boxes, names, ncols=len(names), frameon=False, loc="outside lower center", fontsize=8.5
+    )
+
+
+def causes(found: Mapping[str, Sequence[Mapping[str, float]]], parts: Sequence[str]) -> None:
+    """Milliseconds of each part of a step, for each cause.
+
+    Args:
+        found: of each cause, the seconds of each part on each rank. Drawn is the rank with the
+            smallest time of each part: it holds no waiting.
+        parts: in the order of a step.
+    """
+    title = "Five real causes, and where their time goes"
+    axes = style.axes(3.0, title, "milliseconds per step (each part: the rank with the least)")
+    for row, ranks in enumerate(found.values()):
+        _bar(axes, row, {part: min(rank[part] for rank in ranks) for part in parts})
+    axes.set_yticks(range(len(found)), ["nothing planted", *list(found)[1:]])
+    axes.invert_yaxis()
+    _legend(axes, {part: _colour(part) for part in parts})
+    plt.show()
+
+
+def one_rank(ranks: Sequence[Mapping[str, float]], parts: Sequence[str]) -> None:
+    """Milliseconds of each part of a step, a row for each rank."""
+    title = "Only rank 1 decodes in Python. Rank 0 seems to have a slow network."
+    axes = style.axes(1.9, title, "milliseconds per step")
+    for rank, seconds in enumerate(ranks):
+        _bar(axes, rank, seconds)
+    style.rank_ticks(axes, range(len(ranks)))
+    _legend(axes, {part: _colour(part) for part in parts})
+    plt.show()
+
+
+def _bar(axes: Axes, row: int, seconds: Mapping[str, float]) -> None:
+    left = 0.0
+    for part, each in seconds.items():
+        colour = _colour(part)
+        look = {"color": colour, "edgecolor": palette.outline(colour), "linewidth": 0.5}
+        axes.barh(row, 1e3 * each, left=left, height=0.7, **look)
+        left += 1e3 * each
+
+
+def trace(
+    events: Sequence[Mapping],
+    messages: Sequence[Spans],
+    moving: Sequence[Spans],
+    work: Sequence[Spans],
+) -> None:
+    """What the ranks compute and send in one step of a trace.
+
+    Args:
+        events: of the trace.
+        messages: of each rank, from when it began to wait.
+        moving: the same, from when the last rank had come.
+        work: of each rank, the operations that compute.
+    """
+    steps = sorted(
+        (e["ts"], e["ts"] + e["dur"])
+        for e in events
+        if e["name"] == "forward" and e["pid"] == 0 and e.get("cat") == "user_annotation"
+    )
+    begin, end = steps[0][0], steps[1][0]
+    title = "The first of the three steps: what waits, what is hidden, what is exposed"
+    axes = style.axes(3.0, title)
+    axes.set_xlabel("time in milliseconds")
+    for rank in range(len(messages)):
+        for name in ("forward", "backward", "update"):
+            named = [e for e in events if e["name"] == name and e["pid"] == rank]
+            inside = [(e["ts"], e["ts"] + e["dur"]) for e in named]
+            busy = _cut(work[rank], inside)
+            _spans(axes, busy, rank - 0.38, 0.38, begin, palette.ACTIVITY[name])
+        waiting = [(a, b) for (a, _), (b, _) in zip(messages[rank], moving[rank], strict=True)]
+        for a, b in _join(waiting):
+            bar = [((a - begin) / 1e3, (b - a) / 1e3)]
+            axes.broken_barh(bar, (rank + 0.06, 0.28), **WAIT, lw=0)
+        travels = _join(moving[rank])
+        _spans(axes, travels, rank + 0.06, 0.28, begin, palette.ACTIVITY["message"])
+        bare = _without(travels, _join(work[rank]))
+        for a, b in ((a, b) for a, b in bare if b - a > 0.005 * (end - begin)):
+            bar = [((a - begin) / 1e3, (b - a) / 1e3)]
+            axes.broken_barh(bar, (rank + 0.06, 0.28), hatch="xxx", **FRAME | {"linewidth": 0.8})
+    style.rank_ticks(axes, range(len(messages)))
+    axes.set_xlim(0, (end - begin) / 1e3)
+    axes.set_ylim(len(messages) - 0.5, -0.5)
+    names = ("forward", "backward", "update", "message")
+    colours = {"all-reduce" if n == "message" else n: palette.ACTIVITY[n] for n in names}
+    _legend(axes, colours, waits="waits for the last rank", frame="exposed")
+    plt.show()
+
+
+def _spans(axes: Axes, spans: Spans, bottom: float, height: float, origin: float, colour: str):
+    bars = [((a - origin) / 1e3, (b - a) / 1e3) for a, b in spans]
+    axes.broken_barh(bars, (bottom, height), facecolors=colour)
+
+
+def _join(spans: Spans) -> list[tuple[float, float]]:
+    """Spans that overlap become one."""
+    joined: list[tuple[float, float]] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(joined[-1][1], end)
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _cut(spans: Spans, inside: Spans) -> list[tuple[float, float]]:
+    """What of the spans lies inside of others."""
+    both = [(max(a, c), min(b, d)) for a, b in _join(spans) for c, d in inside]
+    return [(a, b) for a, b in both if a < b]
+
+
+def _without(spans: Spans, others: Spans) -> list[tuple[float, float]]:
+    """What of the spans lies outside of others."""
+    left = list(spans)
+    for c, d in others:
+        parts = [part for a, b in left for part in ((a, min(b, c)), (max(a, d), b))]
+        left = [(a, b) for a, b in parts if a < b]
+    return left
+
+
+def one_run(counted: Mapping[int, Mapping[str, float]]) -> None:
+    """One MFU, counted in several ways, at several lengths."""
+    names = list(next(iter(counted.values())))
+    title = "One run, four numbers: the MFU as others might count it"
+    every = style.panels(1, len(counted), 2.4, title, sharey=True)
+    for axes, (length, ratios) in zip(every, counted.items(), strict=True):
+        look = {"color": palette.ACTIVITY["forward"], "edgecolor": "#4A7A86", "linewidth": 0.6}
+        axes.barh(names, list(ratios.values()), height=0.66, **look)
+        for row, ratio in enumerate(ratios.values()):
+            ground = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+            axes.text(ratio + 0.03, row, f"{ratio:.2f}", va="center", fontsize=9, bbox=ground)
+        axes.axvline(1, color=palette.NEUTRAL, linestyle="--", linewidth=0.9)
+        axes.set_xlim(0, 1.6)
+        axes.set_xlabel("times PaLM's MFU")
+        axes.set_title(f"T = {length:,} tokens", loc="left", fontsize=10)
+    every[0].invert_yaxis()
+    plt.show()
+
+
+KINDS = {"Activation": "activations", "Parameter": "parameters", "Temp": "other"}
+
+
+def segments(peaks: Mapping[int, Mapping[str, float]]) -> None:
+    """What is alive at the peak, over the number of segments.
+
+    Args:
+        peaks: by number of segments (0: keep everything), tensors alive by kind.
+    """
+    title = "16 layers: few long segments or many short ones? The least is between"
+    axes = style.axes(3.0, title, "number of segments k", "alive at the peak, in tensors")
+    names = [str(k) if k else "off" for k in peaks]
+    bottom = [0.0] * len(peaks)
+    for kind, memory in KINDS.items():
+        heights = [alive[kind] for alive in peaks.values()]
+        colour = palette.MEMORY[memory]
+        look = {"color": colour, "edgecolor": palette.outline(colour), "linewidth": 0.5}
+        label = {"other": "temporary"}.get(memory, memory)
+        axes.bar(names, heights, bottom=bottom, width=0.6, label=label, **look)
+        bottom = [a + b for a, b in zip(bottom, heights, strict=True)]
+    every = [k for k in peaks if k]
+    rule = [k + 16 / k for k in every]
+    axes.plot(range(1, 1 + len(every)), rule, "o--", color=palette.NEUTRAL, label="k + L/k")
+    axes.set_ylim(0, 27)
+    axes.legend(frameon=False, fontsize=8.5, ncols=4, loc="upper center")
+    plt.show()
+
+
+def ways(found: Mapping[str, tuple[Mapping[str, float], int, int, Any]]) -> None:
+    """The whole peak of each way to hold activations, by kind, beside its price.
+
+    Args:
+        found: of each way, bytes alive by kind, bytes moved away, FLOPs, gradients.
+    """
+    title = "Half the peak, paid for in FLOPs or in bytes that travel"
+    options = {"sharey": True, "width_ratios": [3, 1.3, 1.3]}
+    memory, computing, moving = style.panels(1, 3, 3.0, title, **options)
+    names, least = list(found), found["keep"][2]
+    left = [0.0] * len(found)
+    for kind, named in PEAK.items():
+        sizes = [alive[kind] / 1e6 for alive, *_ in found.values()]
+        _kinds(memory, names, sizes, left, named)
+        left = [a + b for a, b in zip(left, sizes, strict=True)]
+    totals = [alive["Total"] / 1e6 for alive, *_ in found.values()]
+    rest = [max(0.0, total - part) for total, part in zip(totals, left, strict=True)]
+    _kinds(memory, names, rest, left, "other")
+    for row, total in enumerate(totals):
+        memory.text(total + 3, row, f"{total:.0f}", va="center", fontsize=9)
+    memory.set_xlim(0, 1.15 * max(totals))
+    memory.set_xlabel("alive at the peak, in MB")
+    memory.invert_yaxis()
+    prices = (
+        (computing, [100 * (flops / least - 1) for _, _, flops, _ in found.values()], "forward"),
+        (moving, [moved / 1e6 for _, moved, *_ in found.values()], "copy"),
+    )
+    for axes, values, activity in prices:
+        colour = palette.ACTIVITY[activity]
+        look = {"color": colour, "edgecolor": palette.outline(colour), "linewidth": 0.5}
+        axes.barh(names, values, height=0.66, **look)
+        for row, value in enumerate(values):
+            axes.text(value + 0.03 * max(values), row, f"{value:.0f}", va="center", fontsize=9)
+        axes.set_xlim(0, 1.3 * max(values))
+    computing.set_xlabel("FLOPs added, in %")
+    moving.set_xlabel("moved away, in MB")
+    memory.figure.legend(frameon=False, fontsize=8.5, ncols=4, loc="outside lower center")
+    plt.show()
+
+
+PEAK = {"Parameter": "parameters", "Gradient": "gradients", "Activation": "activations"}
+
+
+def _kinds(axes: Axes, names: list[str], sizes: list[float], left: list[float], kind: str) -> None:
+    colour = palette.MEMORY[kind]
+    look = {"color": colour, "edgecolor": palette.outline(colour), "linewidth": 0.5}
+    label = {"other": "temporary"}.get(kind, kind)
+    axes.barh(names, sizes, left=left, height=0.66, label=label, **look)

@@ -1,0 +1,331 @@
+"""The pictures that notebook 14 alone draws."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+from course_utils.show import style
+from nbtorchrun import palette
+
+# What a resumed run forgot: Paul Tol's bright palette (2021), which no rank and no activity has.
+FORGOT = {
+    "model": "#EE6677",
+    "schedule": "#228833",
+    "optimizer": "#4477AA",
+    "place": "#CCBB44",
+    "random": "#AA3377",
+}
+# What can be loaded after a save was killed.
+LEFT = {
+    None: ("x", "#EE6677", "nothing"),
+    0: ("o", "#4477AA", "the older one"),
+    -1: ("o", "#228833", "the new one"),
+}
+PARTS = {
+    "model": "the weights,\nbuffers too",
+    "optimizer": "moments,\nits step count",
+    "schedule": "learning rate,\nits position",
+    "place": "batches\nused so far",
+    "random": "generators of\neach rank",
+}
+
+
+def two_hosts() -> None:
+    """Two hosts with an agent and two ranks each, a store and a link; and where they break."""
+    axes = style.axes(3.2, "Two hosts, and the four things that we break")
+    for host in (0, 1):
+        left = 7.2 * host
+        style.box(axes, left, 0, 5.2, 4, facecolor="none", edgecolor=style.GREY, lw=1)
+        axes.text(left + 0.1, -0.15, f"host {host}", ha="left", va="bottom", fontsize=10)
+        wide = 2.6 if host else 4.6  # the first agent has the store in it
+        style.box(axes, left + 0.3, 0.4, wide, 0.9, facecolor="#EEEEEE", edgecolor=style.GREY)
+        style.centred(axes, left + 1.6, 0.85, "agent (torchrun)")
+        for local in (0, 1):
+            rank = 2 * host + local
+            look = palette.ground(palette.colour(rank))
+            style.box(axes, left + 0.3 + 2.4 * local, 2.5, 2.1, 0.9, **look)
+            style.centred(axes, left + 1.35 + 2.4 * local, 2.95, f"rank {rank}")
+            arrow = {"arrowstyle": "-|>", "color": style.GREY}
+            start = (left + 1.2 + 0.8 * local, 1.3)
+            axes.annotate("", (left + 1.35 + 2.4 * local, 2.5), start, arrowprops=arrow)
+    style.box(axes, 3.3, 0.55, 1.3, 0.6, facecolor="white", edgecolor=style.GREY)
+    style.centred(axes, 3.95, 0.85, "store")
+    axes.plot([5.2, 7.2], [2, 2], color=style.GREY, lw=3)
+    style.centred(axes, 6.2, 1.72, "link")
+    places = (12.1, 3.4), (10.1, 0.4), (4.9, 0.4), (6.2, 2.38)
+    for number, (x, y) in enumerate(places, 1):
+        _mark(axes, x, y, number)
+    said = (
+        "1  a rank     2  an agent (and its ranks)     3  the agent with the store (and its ranks)"
+    )
+    said += "     4  the link"
+    style.centred(axes, 6.2, 4.5, said, fontsize=10, color=palette.WRONG)
+    axes.set_xlim(-0.2, 12.6)
+    axes.set_ylim(4.9, -0.8)
+    axes.axis("off")
+    plt.show()
+
+
+def _mark(axes: Axes, x: float, y: float, number: int) -> None:
+    """A number in a circle, where something breaks."""
+    look = {"boxstyle": "circle,pad=0.25", "fc": "white", "ec": palette.WRONG, "lw": 1.5}
+    style.centred(axes, x, y, f"{number}", color=palette.WRONG, fontweight="bold", bbox=look)
+
+
+def who_notices(
+    found: Mapping[str, tuple[Sequence[tuple[int, float]], float | None]],
+    watched: float,
+) -> None:
+    """For each damage, when each rank noticed, and when all four were back.
+
+    Args:
+        found: damage to ((rank, seconds) of those that noticed, seconds until all were back).
+        watched: seconds after which a run was stopped if the ranks were not back.
+    """
+    axes = style.axes(3.4, "", "seconds after the damage")
+    title = "Something breaks. When do the ranks notice, and are they back?"
+    axes.set_title(title, loc="left", pad=26)
+    widest = max(watched, *(back for _, back in found.values() if back))
+    for row, (noticed, back) in enumerate(found.values()):
+        axes.plot([0, widest], [row, row], color="#DDDDDD", linewidth=0.8, zorder=0)
+        for rank, seconds in noticed:
+            place = row + 0.16 * (rank - 1.5)
+            axes.plot(seconds, place, "o", color=palette.colour(rank), markersize=5.5)
+        if back:
+            axes.plot(back, row, "*", color="black", markersize=13)
+        else:
+            said = f"not back when we stopped, after {watched:g} s"
+            axes.text(widest, row - 0.12, said, ha="right", va="bottom", fontsize=9)
+    for rank in range(4):
+        axes.plot([], [], "o", color=palette.colour(rank), label=f"rank {rank} notices")
+    axes.plot([], [], "*", color="black", markersize=13, label="all four are back")
+    names = [f"{what}\nand its ranks" if "agent" in what else what for what in found]
+    axes.set_yticks(range(len(found)), names)
+    axes.set_ylim(len(found) - 0.4, -0.6)
+    axes.set_xlim(-0.3, widest + 0.5)
+    place = {"loc": "lower left", "bbox_to_anchor": (-0.25, 1), "ncols": 5}
+    axes.legend(frameon=False, fontsize=9, columnspacing=1, handletextpad=0.2, **place)
+    plt.show()
+
+
+def stops() -> None:
+    """What three ranks do when one of them is told to stop: alone, and after they have agreed."""
+    title = "Rank 1 is told to stop. Above, it stops alone. Below, all ranks agree first."
+    every = style.panels(2, 1, 4.2, title)
+    step, message, wait = (palette.ACTIVITY[name] for name in ("forward", "message", "wait"))
+    for axes, agree in zip(every, (False, True), strict=True):
+        for rank in range(3):
+            at = 0.0
+            for _ in range(2):
+                at = _bar(axes, at, rank, 1.0, "step", step)
+                at = _bar(axes, at, rank, 0.55, "g", message)
+                at = _bar(axes, at, rank, 0.3, "?", message) if agree else at
+            if agree or rank == 1:
+                at = _bar(axes, at, rank, 0.9, "save", palette.ACTIVITY["copy"])
+                if agree:
+                    _bar(axes, at, rank, 0.8, "end", "#FFFFFF")
+                else:
+                    _bar(axes, at, rank, 3.0, "waits in the barrier of its save", wait)
+            else:
+                at = _bar(axes, at, rank, 1.0, "step", step)
+                _bar(axes, at, rank, 2.9, "waits in the all-reduce", wait)
+        style.centred(axes, 2.1, 0.5, "told to stop ▼", fontsize=8.5, color=palette.WRONG)
+        axes.set_xlim(0, 7.2)
+        axes.set_ylim(2.6, -0.5)
+        axes.set_yticks(range(3), [f"rank {rank}" for rank in range(3)])
+        axes.set_xticks([])
+        axes.spines[["left", "bottom"]].set_visible(False)
+    every[1].set_xlabel("time (g: all-reduce of the gradients; ?: all-reduce of one wish)")
+    plt.show()
+
+
+def _bar(axes: Axes, at: float, row: float, width: float, word: str, colour: str) -> float:
+    """A bar of a timeline with a word on it; returns where it ends."""
+    look = palette.ground(colour) if colour != "#FFFFFF" else {"fc": "white", "ec": style.GREY}
+    style.box(axes, at, row - 0.32, width - 0.04, 0.64, **look)
+    style.centred(axes, at + width / 2 - 0.02, row, word, fontsize=8.5)
+    return at + width
+
+
+def state() -> None:
+    """The five parts of a training's state, which the next step depends on."""
+    axes = style.axes(
+        2.3, "In our training, step k + 1 depends on five things. A checkpoint must have all."
+    )
+    for number, (part, words) in enumerate(PARTS.items()):
+        left = 2.5 * number
+        style.box(axes, left, 0, 2.2, 1.4, **palette.ground(FORGOT[part]))
+        style.centred(axes, left + 1.1, 0.3, part, fontsize=10, fontweight="bold")
+        style.centred(axes, left + 1.1, 0.9, words, fontsize=8.5)
+        arrow = {"arrowstyle": "-|>", "color": style.GREY, "shrinkB": 2}
+        axes.annotate("", (4.4 + 0.9 * number, 2.3), (left + 1.1, 1.4), arrowprops=arrow)
+    style.box(axes, 4.0, 2.3, 4.4, 0.8, facecolor="#EEEEEE", edgecolor=style.GREY)
+    style.centred(axes, 6.2, 2.7, "step k + 1", fontsize=10)
+    axes.set_xlim(-0.1, 12.3)
+    axes.set_ylim(3.2, -0.1)
+    axes.axis("off")
+    plt.show()
+
+
+def forgetting(rows: Sequence[Mapping]) -> None:
+    """Loss curves of resumed runs: two that show what is missing, three that don't.
+
+    Args:
+        rows: what each run reported: `seed`, `forgot`, and `losses` of steps 21 to 40.
+    """
+    title = "What a resumed run forgot. Two mistakes show in the loss, three hide."
+    every = style.panels(1, 2, 3.5, title)
+    groups = ("model", "schedule"), ("optimizer", "place", "random")
+    curves = {(row["seed"], row["forgot"]): row["losses"] for row in rows}
+    steps = range(21, 41)
+    whole = [curves[seed, "nothing"] for seed in range(3)]
+    low, high = ([pick(each) for each in zip(*whole, strict=True)] for pick in (min, max))
+    for axes, parts in zip(every, groups, strict=True):
+        axes.fill_between(steps, low, high, color="#DDDDDD", label="nothing, three seeds")
+        axes.plot(steps, whole[0], color="black", linewidth=1.2, label="nothing, seed 0")
+        for part in parts:
+            for seed in range(3):
+                look = {"color": FORGOT[part], "linewidth": 1.6 if seed == 0 else 0.6}
+                name = f"the {part}" if part != "random" else "the random states"
+                label = name if seed == 0 else None
+                axes.plot(steps, curves[seed, part], label=label, **look)
+        axes.set_xlabel("step (resumed after step 20)")
+        axes.set_xticks(range(20, 41, 5))
+        bottom, top = axes.get_ylim()
+        axes.set_ylim(bottom, top + 0.45 * (top - bottom))  # room for the legend
+        axes.legend(frameon=False, fontsize=8.5, loc="upper right")
+    every[0].set_ylabel("loss, in nats (mean of 3 ranks)")
+    plt.show()
+
+
+def pieces(count: int, saved: int, wanted: int) -> None:
+    """How `saved` ranks share `count` values, and from whom each of `wanted` ranks reads."""
+    axes = style.axes(2.6, "Eleven values, saved by four ranks and loaded by three")
+    old, new = _cuts(count, saved), _cuts(count, wanted)
+    for rank, (start, stop) in enumerate(old):
+        style.box(axes, start, 0, stop - start, 0.7, **palette.ground(palette.colour(rank)))
+        style.centred(axes, (start + stop) / 2, 0.35, f"rank {rank}")
+    for rank, (start, stop) in enumerate(new):
+        for source, (begin, end) in enumerate(old):
+            first, last = max(start, begin), min(stop, end)
+            if first < last:
+                look = palette.ground(palette.colour(source))
+                style.box(axes, first, 1.9, last - first, 0.7, **look | {"lw": 0.4})
+                middle = (first + last) / 2
+                arrow = {"arrowstyle": "->", "color": palette.colour(source)}
+                axes.annotate("", (middle, 1.87), (middle, 0.74), arrowprops=arrow)
+        style.box(axes, start, 1.9, stop - start, 0.7, facecolor="none", edgecolor="black", lw=1.6)
+        style.centred(axes, (start + stop) / 2, 2.25, f"rank {rank}")
+    for row, ranks, verb in ((0.35, saved, "wrote"), (2.25, wanted, "read")):
+        axes.text(-0.2, row, f"{ranks} ranks {verb}", ha="right", va="center")
+    for at in range(count + 1):
+        axes.plot([at, at], [2.65, 2.75], color=style.GREY, linewidth=0.8)
+        axes.text(at, 3.05, at, ha="center", color=style.GREY, fontsize=8)
+    axes.set_xlim(-2.4, count + 0.2)
+    axes.set_ylim(3.2, -0.2)
+    axes.axis("off")
+    plt.show()
+
+
+def _cuts(count: int, ranks: int) -> list[tuple[int, int]]:
+    """Where each rank's share begins and ends."""
+    size, more = divmod(count, ranks)
+    starts = [rank * size + min(rank, more) for rank in range(ranks + 1)]
+    return list(itertools.pairwise(starts))
+
+
+def save_in_time() -> None:
+    """What the ranks write during a save, and which checkpoint counts meanwhile."""
+    title = "A save of step 20: whenever it is killed, a whole checkpoint counts"
+    axes = style.axes(3.0, title, "time")
+    copy, message = palette.ACTIVITY["copy"], palette.ACTIVITY["message"]
+    for rank, longer in enumerate((0.0, 0.9)):
+        at = _bar(axes, 0.0, rank, 2.6 + longer, "writes its draft", copy)
+        at = _bar(axes, at, rank, 1.0, "fsync", copy)
+        at = _bar(axes, at, rank, 1.0, "rename", copy)
+        if rank == 0:
+            at = _bar(axes, at, rank, 0.9, "waits", palette.ACTIVITY["wait"])
+        at = _bar(axes, at, rank, 1.0, "gather", message)
+        if rank == 0:
+            at = _bar(axes, at, rank, 1.7, "manifest", copy)
+            at = _bar(axes, at, rank, 1.2, "older", copy)
+            _bar(axes, at, rank, 2.0, "removes step 10", palette.ACTIVITY["update"])
+    moment = 8.2
+    axes.plot([moment, moment], [-0.5, 2.9], color="black", linewidth=1)
+    axes.text(moment, -0.55, "the manifest is renamed", ha="center", va="bottom", fontsize=9)
+    for left, right, words in ((0, moment, "step 15 counts"), (moment, 11.4, "step 20 counts")):
+        style.box(axes, left, 2.15, right - left - 0.04, 0.64, fc="white", ec="black", lw=1.4)
+        style.centred(axes, (left + right) / 2, 2.47, words)
+    axes.set_yticks([0, 1, 2.47], ["rank 0", "rank 1", "can be loaded"])
+    axes.set_xticks([])
+    axes.set_xlim(0, 11.5)
+    axes.set_ylim(2.95, -1.1)
+    axes.spines[["left", "bottom"]].set_visible(False)
+    plt.show()
+
+
+def kills(over: Sequence[Mapping], sharded: Sequence[Mapping]) -> None:
+    """What can be loaded after each kill, over the moment of the kill.
+
+    Args:
+        over: kills of one process that saves over the last file; `ms` and `lost` of each.
+        sharded: kills of two ranks that write drafts, rename, and write a manifest last.
+    """
+    title = "Each mark is a save, killed before it was over. What can be loaded?"
+    every = style.panels(2, 1, 3.8, title, sharex=True)
+    names = "One process: torch.save over the last file", "Two ranks: draft, rename, manifest last"
+    for axes, reports, name in zip(every, (over, sharded), names, strict=True):
+        for row, (lost, (marker, colour, _)) in enumerate(LEFT.items()):
+            hits = [report["ms"] for report in reports if report["lost"] == lost]
+            axes.plot(hits, [row] * len(hits), marker, color=colour, alpha=0.6)
+        axes.set_yticks(range(3), [name for *_, name in LEFT.values()])
+        axes.set_ylim(-0.5, 2.5)
+        axes.set_title(name, loc="left", fontsize=10)
+        axes.set_ylabel("can be loaded")
+    latest = max(report["ms"] for report in (*over, *sharded))
+    every[1].set_xlim(0, 1.03 * latest)  # shared by both
+    every[1].set_xlabel("the moment of the kill: ms after the save began")
+    plt.show()
+
+
+def young(
+    save: float,
+    restart: float,
+    between: float,
+    best: float,
+    measured: Mapping[float, float] | None = None,
+) -> None:
+    """Time lost over the interval between saves: three parts, their sum, and a simulation.
+
+    Args:
+        save: seconds that a save costs.
+        restart: seconds that a restart takes.
+        between: seconds between two failures.
+        best: Young's interval.
+        measured: interval to seconds lost, if it was simulated.
+    """
+    title = "Near the best interval the curve is flat"
+    if measured:
+        title = "Simulated failures cost a little more than the sum says"
+    axes = style.axes(3.2, title, "minutes between saves (log)", "seconds lost per second")
+    fine = [best * 2 ** (power / 20) for power in range(-60, 51)]
+    minutes = [interval / 60 for interval in fine]
+    total = [save / t + (t / 2 + restart) / between for t in fine]
+    axes.semilogx(minutes, total, color="#4477AA", label="sum of three parts")
+    if measured:
+        simulated = list(measured.values())
+        axes.plot([t / 60 for t in measured], simulated, "o", color="#EE6677", label="simulated")
+    axes.plot(minutes, [save / t for t in fine], ":", color=style.GREY, label="saves")
+    work = [t / 2 / between for t in fine]
+    axes.plot(minutes, work, "--", color=style.GREY, label="lost work")
+    axes.axhline(restart / between, color=style.GREY, linewidth=0.6)
+    axes.text(minutes[0], restart / between + 0.008, "restarts", color=style.GREY, fontsize=9)
+    axes.axvline(best / 60, color="#228833", linewidth=1, label="Young's interval")
+    axes.set_ylim(0, 0.6)
+    ticks = (3, 5, 10, 20, 50, 100)
+    axes.set_xticks(ticks, list(map(str, ticks)))
+    axes.minorticks_off()
+    axes.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.7, 1))
+    plt.show()

@@ -1,0 +1,147 @@
+"""The pictures that notebook 15 alone draws."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from course_utils import palette, show
+
+LABELS = {"dp": "dp: gradients", "pp": "pp: activations", "tp": "tp: inside each layer"}
+SUM, SAME, OTHER = "#44AA99", "#BBBBBB", "#FFFFFF"  # what becomes of a gradient along an axis
+
+
+def mesh(of: Any) -> None:
+    """Eight ranks and their groups; `of` is a Mesh of 2 x 2 x 1 x 2."""
+    title = "Eight ranks, three kinds of groups: Mesh(dp=2, pp=2, tp=2)"
+    show.cube(of, title, lambda axis, groups: LABELS[axis])
+    plt.show()
+
+
+MODEL, DATA = "#88CCEE", "#DDCC77"
+
+
+def parts(mesh: Any, stages: list[list[str]]) -> None:
+    """What each of eight ranks has of the model and of the batch.
+
+    Args:
+        mesh: a Mesh of 2 x 2 x 1 x 2.
+        stages: the names of the layers of each pipeline stage.
+    """
+    title = "What each rank has, in colour: its rows, its layers, its half of each matrix"
+    panels = show.style.panels(2, 4, 5.2, title, bare=True)
+    for rank, axes in enumerate(panels):
+        at = mesh.coordinate(rank)
+        axes.set(xlim=(-0.3, 6.2), ylim=(7.5, -1.2))
+        show.style.centred(axes, 3.1, -0.75, f"rank {rank}", weight="bold")
+        words = f"dp {at.dp}   pp {at.pp}   tp {at.tp}"
+        show.style.centred(axes, 3.1, 6.5, words, fontsize=8.5)
+        for row in range(4):  # of the batch
+            _there(axes, (0, 1 + row, 1.6, 0.9), row // 2 == at.dp, DATA)
+        show.style.centred(axes, 0.8, 5.3, "batch", fontsize=7.5, color=show.style.GREY)
+        names = [(stage, name) for stage, each in enumerate(stages) for name in each]
+        for place, (stage, name) in enumerate(names):
+            for half in range(2):
+                mine = (stage, half) == (at.pp, at.tp)
+                left = 2.3 + 1.9 * half
+                _there(axes, (left, place, 1.8, 0.9), mine, MODEL)
+                if mine:
+                    show.style.centred(axes, left + 0.9, place + 0.45, name, fontsize=7.5)
+    plt.show()
+
+
+def _there(axes: Axes, where: tuple[float, float, float, float], mine: bool, colour: str) -> None:
+    """A piece that a rank has, in colour, or one that it lacks, as an outline."""
+    outline = {"facecolor": "none", "edgecolor": "#BBBBBB", "lw": 0.7}
+    look = palette.ground(colour) if mine else outline
+    show.style.box(axes, *where, **look)
+
+
+def arrows(gradients: Mapping[str, Tensor]) -> None:
+    """Gradients of two weights as arrows from one point."""
+    title = "A wrong factor has the right direction; a missing sum has another"
+    axes = show.style.axes(4.2, title, "gradient of weight 0", "gradient of weight 1", width=6.0)
+    looks = zip(("#555555", "#44AA99", "#AA4499"), (7, 3.5, 3.5), strict=True)
+    ends = [tuple(value.tolist()) for value in gradients.values()]
+    for name, end, (colour, width) in zip(gradients, ends, looks, strict=True):
+        arrow = {"arrowstyle": "-|>", "color": colour, "lw": width, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", end, (0, 0), arrowprops=arrow)
+        axes.plot([], [], color=colour, lw=width, label=name)
+    for at, limits in enumerate((axes.set_xlim, axes.set_ylim)):
+        low, high = min(0, *(end[at] for end in ends)), max(0, *(end[at] for end in ends))
+        room = 0.15 * (high - low)
+        limits(low - room, high + room)
+    axes.set_aspect("equal")  # so that angles are true
+    axes.plot(0, 0, "ko", ms=4)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    plt.show()
+
+
+TERMS = {  # by kind of parameter: what its ranks have along dp, pp, cp and tp
+    "matrix, cut by tp": "sum other sum other",
+    "norm, on every tp rank": "sum other sum same",
+    "norm under sequence parallel": "sum other sum sum",
+    "tied embedding, cut by tp": "sum sum sum other",
+    "router, summed over ep = cp": "sum other same same",
+    "expert, shared out over ep = cp": "sum other other same",
+}
+WORDS = {
+    "sum": ("other terms: sum", SUM),
+    "same": ("the same terms", SAME),
+    "other": ("another parameter", OTHER),
+}
+
+
+def terms(experts: bool = False) -> None:
+    """For each kind of parameter and each axis: what its ranks have of the gradient."""
+    rows = dict(list(TERMS.items())[: None if experts else -2])
+    height = 1.0 + 0.45 * len(rows)
+    axes = show.style.axes(height, "What do the ranks along an axis have of a gradient?")
+    axes.axis("off")
+    axes.set(xlim=(0, 8), ylim=(len(rows) + 0.1, -0.75))
+    for column, axis in enumerate(("dp", "pp", "cp", "tp")):
+        show.style.centred(axes, 3.35 + 1.25 * column, -0.35, axis, weight="bold")
+    for row, (kind, found) in enumerate(rows.items()):
+        axes.text(2.6, row + 0.45, kind, ha="right", va="center", fontsize=9)
+        for column, each in enumerate(found.split()):
+            words, colour = WORDS[each]
+            left = 2.75 + 1.25 * column
+            show.style.box(axes, left, row, 1.2, 0.9, **palette.ground(colour))
+            show.style.centred(axes, left + 0.6, row + 0.45, words, fontsize=7.5)
+    plt.show()
+
+
+def layouts() -> None:
+    """A matrix of 4 x 4 on two ranks, under each of the four layouts."""
+    title = "One matrix, two ranks, four layouts"
+    panels = show.style.panels(1, 4, 2.5, title, bare=True)
+    grids = {
+        "Replicate": ("all", "all", "each has all of it"),
+        "Shard(0)": ("top", "bottom", "each has some rows"),
+        "Partial": ("term", "term", "A = A0 + A1"),
+        "Varying": ("own", "own", "each has its own"),
+    }
+    for axes, (name, (first, second, words)) in zip(panels, grids.items(), strict=True):
+        axes.set(xlim=(-0.2, 2.9), ylim=(2.4, -0.55), aspect="equal")
+        show.style.centred(axes, 1.35, -0.35, name, weight="bold")
+        for rank, part in enumerate((first, second)):
+            _part(axes, 1.5 * rank, part, rank)
+        if name == "Partial":
+            show.style.centred(axes, 1.35, 0.6, "+", fontsize=13)
+        show.style.centred(axes, 1.35, 1.95, words, fontsize=8)
+    plt.show()
+
+
+def _part(axes: Axes, left: float, part: str, rank: int) -> None:
+    """What one rank has of a matrix: an outline, and what of it is there."""
+    top, height = {"top": (0, 0.6), "bottom": (0.6, 0.6)}.get(part, (0, 1.2))
+    outline = {"facecolor": "none", "edgecolor": "#999999", "linestyle": ":"}
+    show.style.box(axes, left, 0, 1.2, 1.2, **outline)
+    look = palette.ground(palette.colour(rank), 0.2 if part == "term" else 0.4)
+    show.style.box(axes, left, top, 1.2, height, **look)
+    inside = {"all": "A", "top": "A[:2]", "bottom": "A[2:]", "term": f"A{rank}"}
+    words = inside.get(part, f"X{rank}")
+    show.style.centred(axes, left + 0.6, top + height / 2, words)
+    show.style.centred(axes, left + 0.6, 1.5, f"rank {rank}", fontsize=8)

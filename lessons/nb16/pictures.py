@@ -1,0 +1,190 @@
+"""The pictures that notebook 16 alone draws."""
+
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from course_utils import palette, show
+from nbtorchrun.runs import Run
+
+GREY = show.style.GREY
+
+
+def traffic(mesh: Any, run: Run) -> None:
+    """Eight ranks; the lines between them are as thick as what travels is large."""
+    flows: dict[tuple[int, ...], float] = {}
+    for told in run.reports:
+        flows |= {tuple(ranks): size for ranks, size in told.get("groups", [])}
+    show.cube(
+        mesh,
+        "Bytes sent along each group in one step (line width to scale)",
+        lambda axis, groups: f"{axis}: {max(flows[each] for each in groups) / 1e3:.0f} kB at most",
+        lambda group: 11 * flows[group] / max(flows.values()),
+    )
+    plt.show()
+
+
+def memory(held: Mapping[str, float], layers: int) -> None:
+    """GB on one GPU over one micro-batch: activations rise layer by layer, and fall again."""
+    title = "One GPU during one micro-batch: what it holds, and when"
+    axes = show.style.axes(3.6, title, "layers passed: forward, then backward", "GB")
+    per = held["activations"] / (layers + 2)  # the last two stand for the head
+    steps = [*range(layers), layers + 2, layers + 2, *range(layers, -1, -1)]
+    x = list(range(len(steps)))
+    floor = [0.0] * len(steps)
+    for kind in ("parameters", "gradients", "optimizer"):
+        top = [low + held[kind] for low in floor]
+        axes.fill_between(x, floor, top, color=palette.MEMORY[kind], lw=0, label=kind)
+        floor = top
+    top = [low + per * step for low, step in zip(floor, steps, strict=True)]
+    axes.fill_between(x, floor, top, color=palette.MEMORY["activations"], lw=0, label="activations")
+    axes.axhline(80, color=show.style.GREY, ls="--", lw=1)
+    axes.text(1, 81, "80 GB", color=show.style.GREY)
+    middle = layers + 0.5
+    axes.axvline(middle, color="white", lw=1)
+    for at, words in ((middle / 2, "forward"), (1.5 * middle, "backward")):
+        axes.text(at, 66, words, ha="center", color=show.style.GREY)
+    axes.set(xlim=(0, len(steps) - 1), ylim=(0, 88))
+    axes.set_xticks([0, layers // 2, layers, layers + layers // 2, 2 * layers])
+    axes.set_xticklabels([0, layers // 2, layers, layers // 2, 0])
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    plt.show()
+
+
+def step(compute: float, tensor: float, data: float, shown: float, microbatches: int) -> None:
+    """One step by hand: what computes, what waits for tp's messages, and what dp's hide behind."""
+    forward, backward = palette.ACTIVITY["forward"], palette.ACTIVITY["backward"]
+    tp, dp = show.meshes.AXIS["tp"], palette.ACTIVITY["message"]
+    title = "One step of the plan made by hand: what hides, and what doesn't"
+    axes = show.style.axes(2.8, title, "seconds", "")
+    compute, tensor, now = compute / microbatches, tensor / microbatches, shown
+    blocks = [(2, 0.0, data / 2, dp)]  # ZeRO-1 gathers the weights for the first forward pass
+    for _ in range(microbatches):
+        # Of tp's messages forward has two all-reduces per layer, backward two and two gathers.
+        for part, share, colour in ((1 / 3, 2 / 5, forward), (2 / 3, 3 / 5, backward)):
+            blocks.append((0, now, part * compute, colour))
+            now += part * compute
+            blocks.append((1, now, share * tensor, tp))
+            now += share * tensor
+    end_of_last = now - 3 / 5 * tensor
+    blocks.append((2, end_of_last - data / 2, data / 2, dp))  # gradients, as backward makes them
+    for row, start, width, colour in blocks:
+        axes.add_patch(plt.Rectangle((start, row - 0.35), width, 0.7, facecolor=colour, lw=0))
+    axes.set_yticks(range(3), ["computing", "tensor parallel", "data parallel"])
+    axes.set(xlim=(0, now), ylim=(2.6, -0.6))
+    boxes = [plt.Rectangle((0, 0), 1, 1, color=each) for each in (forward, backward, tp, dp)]
+    words = ["F", "B", "tp: the GPU waits", "dp: weights, then gradients"]
+    look = {"ncols": 4, "frameon": False, "loc": "outside lower center", "fontsize": 9}
+    axes.figure.legend(boxes, words, **look)
+    plt.show()
+
+
+def front(
+    every: Sequence[Any], fits: Sequence[Any], room: float = 76, alone: Any = None, **limits: Any
+) -> None:
+    """Memory and time of all cuts; beside them the near ones, with the best for each size of tp."""
+    title = f"{len(every):,} ways to cut: the memory and time of each"
+    whole, near = show.style.panels(1, 2, 4.2, title)
+    best, on_front = float("inf"), []
+    for each in sorted(every, key=lambda each: (each.memory, each.seconds)):
+        if each.seconds < best:
+            best = each.seconds
+            on_front.append(each)
+    points = np.array([(each.memory, each.seconds) for each in every]).reshape(-1, 2)
+    for axes, size in ((whole, 5), (near, 14)):
+        axes.scatter(*points.T, s=size, color="#bbbbbb", lw=0)  # lists take ten times as long
+        x, y = [each.memory for each in on_front], [each.seconds for each in on_front]
+        axes.step(x, y, where="post", color="#444444", lw=1.5, label="least time for a memory")
+        axes.axvline(room, color=show.style.GREY, ls="--", lw=1)
+        axes.set_xlabel("memory of the fullest GPU (GB)")
+        axes.set_ylabel("time of a step (s)")
+    fastest = fits[0].seconds if fits else every[0].seconds if every else 1.0
+    whole.tick_params(axis="x", labelsize=9)
+    whole.set(xscale="log", yscale="log", **({"ylim": (0.6 * fastest, 12 * fastest)} | limits))
+    whole.set_title("all cuts (log scales)", loc="left", fontsize=10)
+    for axis in (whole.xaxis, whole.yaxis):  # 8 and 50, not 8 x 10^0 and 5 x 10^1
+        axis.set_major_locator(LogLocator(subs=(1,) if limits else (1, 2, 5)))
+        axis.set_major_formatter("{x:,g}")
+        axis.set_minor_formatter(NullFormatter())
+    whole.text(room * 1.1, 0.9 * whole.get_ylim()[1], f"{room:g} GB", va="top", color=GREY)
+    near.axhspan(fastest, 1.05 * fastest, color="#FFF3C4", lw=0, label="within 5 % of the best")
+    for number, tp in enumerate((1, 2, 4, 8)):
+        for each in [each for each in fits if each.cut.tp == tp][:1]:
+            look = {"marker": "osD^"[number], "color": LINES[number], "mec": "white", "ms": 9}
+            label = f"best with tp = {tp}: {each.seconds:.1f} s"
+            near.plot(each.memory, each.seconds, ls="", label=label, **look)
+    if alone:
+        label = f"FSDP alone: {alone.seconds:.1f} s"
+        near.plot(alone.memory, alone.seconds, "*", color="black", ms=12, label=label)
+    near.set(xlim=(0, 1.15 * room), ylim=(0.96 * fastest, 1.5 * fastest))
+    near.set_title("the near ones (linear scales)", loc="left", fontsize=10)
+    look = {"ncols": 3, "frameon": False, "loc": "outside lower center", "fontsize": 9}
+    near.figure.legend(*near.get_legend_handles_labels(), **look)
+    if limits:  # axes that stay: finding room for their labels would take a quarter of a step
+        near.figure.set_layout_engine("none")
+        whole.set_position((0.1, 0.29, 0.38, 0.54))
+        near.set_position((0.59, 0.29, 0.4, 0.54))
+    plt.show()
+
+
+LINES = ("#AA4499", "#44AA99", "#999933", "#332288")  # of sizes of tp; no rank has these colours
+
+
+def front_of(
+    planner: ModuleType,
+    shapes: ModuleType,
+    gpus: int = 512,
+    link: float = 400,
+    batch: int = 512,
+    parameters: float = 70e9,
+) -> None:
+    """The same picture for other numbers, on axes that stay."""
+    model = shapes.Model.of_size(parameters)
+    every = planner.plan(model, gpus, 80, link, batch, every=True)
+    fits = planner.fitting(every, 80)
+    if fits:
+        at = fits[0]
+        print(f"{at.cut}: {at.memory:.0f} GB, bubble {at.bubble:.0%}, {at.seconds:.2f} s")
+    else:
+        print("no cut fits into 80 GB")
+    front(every, fits, xlim=(0.5, 8000), ylim=(0.4, 4000))
+
+
+def replayed(run: Run, cuts: Sequence[Any], planned: Sequence[float]) -> None:
+    """One step of the first cut and one of the last, as they happened, and their planned end."""
+    looks = {"F": palette.ACTIVITY["forward"], "B": palette.ACTIVITY["backward"]}
+    looks |= {"tp": show.meshes.AXIS["tp"], "dp": palette.ACTIVITY["message"]}
+    title = "When things happen: the same model, cut in two ways"
+    panels = show.style.panels(2, 1, 4.8, title, sharex=True)
+    shown = ((0, 2), (2, 8))  # the cut, and its step: three steps of each of three cuts
+    for axes, (number, last) in zip(panels, shown, strict=True):
+        steps = [_one_step(run, rank, last) for rank in range(4)]
+        begin = min(blocks[0]["start"] for blocks in steps)
+        for rank, blocks in enumerate(steps):
+            for block in blocks:
+                start, width = block["start"] - begin, block["end"] - block["start"]
+                look = {"facecolor": looks[block["name"]], "edgecolor": "w"}
+                show.style.box(axes, start, rank - 0.4, width, 0.8, **look)
+        axes.axvline(planned[number], color="black", ls=":")
+        axes.set_title(cuts[number], loc="left", fontsize=10)
+        show.style.rank_ticks(axes, range(4))
+        axes.autoscale(axis="x")
+        axes.set(xlim=(0, None), ylim=(3.5, -0.5))
+    panels[-1].set_xlabel("seconds")
+    boxes = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in looks.values()]
+    line = plt.Line2D([], [], color="black", ls=":")
+    words = ["F", "B", "tp: all-reduces", "dp: gradients", "planned end"]
+    look = {"ncols": 5, "frameon": False, "loc": "outside lower center", "fontsize": 9}
+    panels[0].figure.legend([*boxes, line], words, **look)
+    plt.show()
+
+
+def _one_step(run: Run, rank: int, number: int) -> list[dict]:
+    """A rank's blocks in step `number` of the whole run; its last block is the dp message."""
+    own = [block for block in run.timeline() if block["rank"] == rank]
+    ends = [place + 1 for place, block in enumerate(own) if block["name"] == "dp"]
+    return own[ends[number - 1] : ends[number]]

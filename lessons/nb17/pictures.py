@@ -1,0 +1,288 @@
+"""The pictures that notebook 17 alone draws."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+from course_utils import palette, show
+from nbtorchrun.runs import Run
+
+LINES = ("#444444", "#AA4499", "#44AA99", "#999933", "#882255", "#117733")  # no rank's colours
+ROLES = {"train": palette.ACTIVITY["backward"], "generate": palette.ACTIVITY["forward"]}
+
+
+def loop() -> None:
+    """The loop of training and generating, over two and two ranks."""
+    axes = show.style.axes(2.9, "Two engines: weights go one way, answers come back the other way")
+    axes.axis("off")
+    axes.set(xlim=(0, 10), ylim=(3.1, -0.2))
+    sides = ((0.1, "trainers (FSDP)", (0, 1)), (6.9, "generators (tensor parallel)", (2, 3)))
+    for left, name, ranks in sides:
+        show.style.centred(axes, left + 1.5, 0.0, name, weight="bold")
+        for row, rank in enumerate(ranks):
+            look = palette.ground(palette.colour(rank))
+            show.style.box(axes, left, 0.35 + 1.2 * row, 3.0, 0.95, **look)
+            what = ("half of one long row", "half of the heads")[rank > 1]
+            words = f"rank {rank}: {what}"
+            show.style.centred(axes, left + 1.5, 0.82 + 1.2 * row, words)
+    for y, start, end, words in (
+        (0.9, 3.2, 6.8, "weights, a version, a checksum"),
+        (2.1, 6.8, 3.2, "answers and their log-probabilities"),
+    ):
+        _arrow(axes, (start, y), (end, y))
+        show.style.centred(axes, 5.0, y - 0.18, words, fontsize=8)
+    plt.show()
+
+
+def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float]) -> None:
+    axes.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": show.style.GREY})
+
+
+def _smooth(values: Sequence[float], width: int = 10) -> list[float]:
+    """The mean of each value and of those before it, up to `width` of them."""
+    starts = (max(0, end - width) for end in range(1, len(values) + 1))
+    return [
+        sum(values[a:b]) / (b - a) for a, b in zip(starts, range(1, len(values) + 1), strict=True)
+    ]
+
+
+def learning(run: Run) -> None:
+    """The reward of each training, over the updates."""
+    title = "Three seeds, three policies that learn to sort"
+    axes = show.style.axes(
+        2.9, title, "update", "answers that are right, %\n(mean of the last 10 updates)"
+    )
+    for rank in sorted({report["rank"] for report in run.reports}):
+        found = [r["reward"] for r in run.reports if r["rank"] == rank and "reward" in r]
+        axes.plot([100 * x for x in _smooth(found)], color=LINES[rank], label=f"seed {rank}")
+    axes.set_ylim(0, 100)
+    axes.legend(frameon=False)
+    plt.show()
+
+
+def cache() -> None:
+    """The positions that each step computes, without and with a cache."""
+    title = "Four new tokens after a prompt of five: what each step computes"
+    for axes, kept in zip(show.style.panels(1, 2, 2.6, title), (False, True), strict=True):
+        axes.set(xlim=(-0.2, 8.2), ylim=(4.1, -0.3), xlabel="position", ylabel="step")
+        axes.set_xticks([x + 0.5 for x in range(8)], range(8))
+        axes.set_yticks([y + 0.5 for y in range(4)], range(1, 5))
+        axes.set_title("with a cache" if kept else "without", loc="left", fontsize=10)
+        for step in range(4):
+            for place in range(5 + step):
+                again = kept and place < (5 + step - 1 if step else 0)
+                colour = palette.MEMORY["gathered" if again else "activations"]
+                show.style.box(axes, place, step, 0.9, 0.9, **palette.ground(colour))
+                show.style.centred(axes, place + 0.45, step + 0.45, "kept" if again else "new")
+    plt.show()
+
+
+def who_has_what(run: Run) -> None:
+    """The trainers' row with its cut, and two matrices on the generators."""
+    title = "The trainers cut one long row, the generators cut each matrix"
+    wide, *panels = show.style.mosaic("AA;BC", 4.6, title, height_ratios=[1, 2.4])
+    names = list(dict.fromkeys(r["name"] for r in run.reports if "name" in r))
+    _row(wide, next(r["row"] for r in run.reports if "row" in r), names)
+    for axes, name in zip(panels, names, strict=True):
+        axes.set_title(f"generators: {name.removesuffix('.weight')}", loc="left", fontsize=10)
+        axes.set(xlabel="column (every 4th)", ylabel="row (every 4th)")
+        for report in (r for r in run.reports if r.get("name") == name):
+            colour = palette.colour(report["rank"])
+            axes.plot([], [], "s", color=colour, label=f"rank {report['rank']}")
+            for y, row in enumerate(report["mine"]):
+                for x in (x for x, mine in enumerate(row) if mine):
+                    show.style.box(axes, x, y, 1, 1, linewidth=0.3, **palette.ground(colour))
+            axes.set(xlim=(0, len(row)), ylim=(len(report["mine"]), 0))
+        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1), fontsize=8)
+    plt.show()
+
+
+def _row(axes: Axes, row: Sequence[tuple[str, int]], marked: Sequence[str]) -> None:
+    """All parameters end to end, with the cut in the middle; `marked` ones are named."""
+    axes.set_title("trainers: all parameters in one row", loc="left", fontsize=10)
+    size, begin = sum(count for _, count in row), 0
+    parts: dict[str, list[int]] = {}
+    for name, count in row:
+        part = ".".join(name.split(".")[: 2 if name.startswith("layers") else 1])
+        first, _ = parts.get(part, (begin, 0))
+        parts[part] = [first, begin + count]
+        rank = int(2 * begin >= size)
+        shown = palette.ground(palette.colour(rank))
+        if name in marked:
+            shown["facecolor"] = palette.colour(rank)
+            words = name.removesuffix(".weight").rpartition(".")[2]
+            show.style.centred(axes, begin + count / 2, 0.5, words, color="white", weight="bold")
+        show.style.box(axes, begin, 0, count, 1, zorder=0, linewidth=0.5, **shown)
+        begin += count
+    for part, (first, last) in parts.items():
+        if last - first > size / 20:
+            show.style.centred(axes, (first + last) / 2, 1.45, part)
+    axes.axvline(size / 2, color="black", linestyle="--", linewidth=1)
+    for rank in range(2):
+        axes.plot([], [], "s", color=palette.colour(rank), label=f"rank {rank}")
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1), fontsize=8)
+    axes.set(xlim=(0, size), ylim=(1.9, 0), xlabel="place in the row; dashed: the cut", yticks=[])
+
+
+def bytes_sent(rows: Sequence[Mapping[str, Any]]) -> None:
+    """The bytes of three ways: by formulas, as messages, on the wire."""
+    title = "One update of the weights, all ranks together"
+    axes = show.style.axes(2.7, title, "bytes sent, relative to the model's size S")
+    for place, row in enumerate(rows):
+        for shift, key in enumerate(("formula", "messages", "wire")):
+            if row[key]:
+                y, value = place + 0.26 * (shift - 1), row[key] / row["S"]
+                axes.barh(y, value, 0.24, color=LINES[shift], label=key if not place else None)
+    axes.set_yticks(range(len(rows)), [row["way"] for row in rows])
+    axes.invert_yaxis()
+    axes.legend(frameon=False)
+    plt.show()
+
+
+def bugs(found: Mapping[str, Mapping[str, Any]], tolerance: float) -> None:
+    """Reward and gap of each system, side by side."""
+    title = "What you watch (left) and what you could watch (right), from one seed"
+    left, right = show.style.panels(1, 2, 3.6, title)
+    for colour, (bug, row) in zip(LINES, found.items(), strict=True):
+        name = "right" if bug == "none" else bug
+        style = {"base": ":", "buffer": "--"}.get(bug, "-")
+        left.plot([100 * r for r in _smooth(row["rewards"])], style, color=colour, label=name)
+        right.semilogy([max(g, 1e-16) for g in row["gaps"]], style, color=colour)
+    right.axhline(tolerance, color=show.style.GREY, linestyle=":")
+    right.text(0, 2 * tolerance, "tolerance", fontsize=8, color=show.style.GREY)
+    left.set(xlabel="update", ylabel="answers that are right, %\n(mean of the last 10 updates)")
+    right.set(xlabel="update", ylabel="gap of log-probabilities, nats")
+    left.legend(frameon=False, fontsize=8)
+    plt.show()
+
+
+def tree() -> None:
+    """One tree over eight leaves, shared by 2 and by 4 ranks."""
+    title = "The same seven additions in the same order, whoever does them"
+    for axes, ranks in zip(show.style.panels(1, 2, 2.8, title, bare=True), (2, 4), strict=True):
+        axes.set(xlim=(-0.6, 7.6), ylim=(-0.5, 3.6))
+        axes.set_title(f"{ranks} ranks", loc="left", fontsize=10)
+        places = [[float(leaf) for leaf in range(8)]]
+        while len(places[-1]) > 1:
+            row = places[-1]
+            places.append([(a + b) / 2 for a, b in zip(row[::2], row[1::2], strict=True)])
+        for level, row in enumerate(places):
+            for number, x in enumerate(row):
+                owners = {leaf * ranks // 8 for leaf in _leaves(level, number)}
+                colour = palette.colour(min(owners)) if len(owners) == 1 else "#999999"
+                words = f"{number}" if level == 0 else "+"
+                if level:
+                    for child in places[level - 1][2 * number : 2 * number + 2]:
+                        axes.plot([x, child], [level, level - 1], color="#999999", zorder=0)
+                look = palette.ground(colour)
+                show.style.box(axes, x - 0.3, level - 0.25, 0.6, 0.5, zorder=2, **look)
+                show.style.centred(axes, x, level, words)
+        axes.text(7.5, 2.8, "grey: on\nall ranks", ha="right", fontsize=8)
+    plt.show()
+
+
+def _leaves(level: int, number: int) -> range:
+    return range(number * 2**level, (number + 1) * 2**level)
+
+
+def precisions(rows: Sequence[Mapping[str, Any]], factor: float) -> None:
+    """The gap of right engines against the tolerance, in three precisions."""
+    title = "Right engines: the gap grows with the rounding, and stays below the tolerance"
+    axes = show.style.axes(3.0, title, "unit roundoff u", "gap, nats")
+    for t, mark in zip((1, 2, 4), "osx", strict=True):
+        mine = [row for row in rows if row["t"] == t]
+        xs, ys = [row["u"] for row in mine], [row["gap"] for row in mine]
+        name = f"{t} generator{'s' * (t > 1)}"
+        axes.plot(xs, ys, mark, color=LINES[t], fillstyle="none", label=name)
+    us = sorted({row["u"] for row in rows})
+    axes.plot(us, [factor * u for u in us], ":", color=show.style.GREY, label="tolerance")
+    axes.set(xscale="log", yscale="log")
+    axes.legend(frameon=False)
+    plt.show()
+
+
+def rounded(
+    seeds: Sequence[Mapping[str, Mapping[str, Sequence[float]]]],
+    systems: Mapping[str, str],
+    limits: Mapping[str, float],
+    derived: float = 0.0,
+) -> None:
+    """The largest and the mean gap of some systems, beside what right engines in bfloat16 have.
+
+    Args:
+        seeds: for each seed, the gaps of each system in each update, "largest" and "mean".
+        systems: those to show, with their names.
+        limits: for each kind of gap, a limit that is measured.
+        derived: a limit for the largest gap, if it is not 0.
+    """
+    title = "Small steps, and rounding" if not derived else "Everything in bfloat16"
+    title += ". Small dots: each update; large dots: the highest of a seed"
+    panels = show.style.panels(1, 2, 0.8 + 0.42 * (len(systems) + 1), title, sharey=True)
+    bugs = [bug for bug in seeds[0] if bug != "at rest"]
+    for axes, (kind, limit) in zip(panels, limits.items(), strict=True):
+        for place, system in enumerate(systems):
+            name = system.partition(",")[0]
+            colour = LINES[bugs.index(name) if name in bugs else 0]
+            for found in (found[system][kind] for found in seeds):
+                shown = [gap for gap in found if gap > 1e-12]  # "late" begins with none in float64
+                row = [place] * len(shown)
+                axes.plot(shown, row, ".", color=colour, alpha=0.4, markersize=4)
+                axes.plot(max(found), place, "o", color=colour)
+        axes.set_yticks(range(len(systems)), list(systems.values()))
+        axes.set(xscale="log", xlabel=f"{kind} gap, nats", ylim=(len(systems) - 0.5, -0.5))
+        axes.grid(axis="y", alpha=0.3)
+        if derived and kind == "largest":
+            axes.axvline(derived, color=show.style.GREY, linestyle=":", label="derived tolerance")
+        words = "measured limit: 3 times right engines at rest"
+        axes.axvline(limit, color=show.style.GREY, linestyle="--", label=words)
+    handles = panels[0].get_legend_handles_labels()
+    look = {"ncols": 2, "frameon": False, "loc": "outside lower center", "fontsize": 8}
+    panels[0].figure.legend(*handles, **look)
+    plt.show()
+
+
+def stale(run: Run, **ways: str) -> None:
+    """How well a stale gradient points, in some ways; with ratios, how many answers count."""
+    title = "Gradients from old answers: three trainings, each a line"
+    panels = show.style.panels(1, 1 + ("with_ratio" in ways), 3.3, title)
+    colours = {"without": LINES[1], "with_ratio": LINES[2], "no_level": LINES[3]}
+    for rank in sorted({r["rank"] for r in run.reports if "behind" in r}):
+        rows = [r for r in run.reports if r["rank"] == rank and "behind" in r]
+        xs = [row["behind"] for row in rows]
+        for key, name in ways.items():
+            label = None if rank else name
+            panels[0].plot(xs, [row[key] for row in rows], ".-", color=colours[key], label=label)
+        for axes in panels[1:]:
+            axes.plot(xs, [100 * row["counts"] for row in rows], ".-", color=LINES[0])
+    panels[0].set(ylabel="cosine to a fresh gradient", ylim=(-0.2, 1))
+    panels[0].legend(frameon=False, loc="lower left")
+    for axes in panels[1:]:
+        axes.set(ylabel="effective sample size, %", ylim=(0, 105))
+    for axes in panels:
+        axes.set_xlabel("updates behind")
+        axes.set_xscale("symlog", base=2, linthresh=1)
+        axes.set_xticks(xs, xs)
+        axes.minorticks_off()
+        axes.set_xlim(-0.2, 36)
+    plt.show()
+
+
+def timeline(run: Run) -> None:
+    """Who works when, in turn and overlapped."""
+    title = "Five updates by engines that sleep: generating takes 0.3 s, training 0.2 s"
+    for axes, mode in zip(
+        show.style.panels(2, 1, 3.2, title), ("in turn", "overlapped"), strict=True
+    ):
+        spans = [r for r in run.reports if r.get("mode") == mode]
+        for span in spans:
+            row, wide = int(span["what"] == "train"), span["end"] - span["begin"]
+            look = palette.ground(ROLES[span["what"]])
+            show.style.box(axes, span["begin"], row, wide, 0.8, **look)
+            middle = span["begin"] + wide / 2
+            show.style.centred(axes, middle, row + 0.4, str(span["number"] + 1))
+        axes.set(xlim=(0, 2.7), ylim=(1.9, -0.1), xlabel="time, s")
+        axes.set_yticks([0.4, 1.4], ["generate", "train"])
+        axes.set_title(mode, loc="left", fontsize=10)
+    plt.show()
