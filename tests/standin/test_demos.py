@@ -1,4 +1,4 @@
-"""Every demo runs on 2 and on 4 pretended GPUs, by NCCL's rules."""
+"""Every demo runs on 2 pretended GPUs, by NCCL's rules; with `--all-scripts` on 4 too."""
 
 from importlib.util import find_spec
 
@@ -10,6 +10,14 @@ from tests.standin.short_demos import SMALL, UNSEEN, WITHOUT
 from tools import demos, gpus
 
 DEMOS = demos.find_all()
+
+
+def pytest_generate_tests(metafunc):
+    """On 4 GPUs too, if that is asked for."""
+    if "count" in metafunc.fixturenames:
+        most = 4 if metafunc.config.getoption("all_scripts") else 2
+        names = ("name", "count", "ranks")
+        metafunc.parametrize(names, [run for run in runs() if run.values[1] <= most])
 
 
 def runs():
@@ -33,7 +41,6 @@ def marks_for(packages):
 
 
 @pytest.mark.timeout(600)  # as in test_scripts.py
-@pytest.mark.parametrize(("name", "count", "ranks"), list(runs()))
 def test_a_demo_runs_on_gpus(name, count, ranks, shortened):
     arguments = SMALL.get(name, "").split()
     file = shortened(DEMOS[name].main.file, count)

@@ -3,12 +3,11 @@
 Demos are left out: `test_demos.py` runs them. A script that reports a claim, reads a clock or is
 taken home runs on 2 and on 4 if each of its ranks has a GPU there, any other on as many as it has
 ranks in its notebook; those that train or measure for minutes with fewer steps. These are two
-hundred runs: CI has all of them, and so has `--all-scripts`; elsewhere those taken home run, and
-each fifth of the others.
+hundred runs, which take half an hour on two cores: `--all-scripts` has all of them. Without it,
+those taken home run on the fewest GPUs that they can use, and so does each eighth of the others.
 """
 
 import ast
-import os
 import re
 
 import pytest
@@ -41,37 +40,41 @@ UNSEEN = {
     "in_pytorch_data_parallel.py",  # torch's DataParallel copies in C++: it asks the driver
     "compiled_ddp.py",  # torch's compiler lists all of torch by name, and refuses ours
 }
-IN_SAMPLE = 5  # one run of so many
+IN_SAMPLE = 8  # one script of so many
 DEMOS = {demo.main.file for demo in demos.find_all().values()}
 
 
 def pytest_generate_tests(metafunc):
     """Each script on each number of GPUs, or a sample of them."""
     if "start" in metafunc.fixturenames:
-        asked_for = metafunc.config.getoption("all_scripts")
-        everything = asked_for or os.environ.get("CI") == "true"
         sources = cells.sources()
         left_out = WITHOUT | UNSEEN | DEMOS
         chosen = [s for s in starts().values() if s.file not in left_out and not s.fails]
-        runs = [
-            (start, gpus)
+        runs = {
+            start: [
+                gpus
+                for gpus in numbers_of_gpus(start, sources.get(start.file, ""))
+                if ranks_on(start, gpus) <= gpus  # else it runs on the CPU, as in its notebook
+            ]
             for start in chosen + COMPUTED
-            for gpus in numbers_of_gpus(start, sources.get(start.file, ""))
-            if ranks_on(start, gpus) <= gpus  # else it runs on the CPU, as in its notebook
+        }
+        if not metafunc.config.getoption("all_scripts"):
+            runs = sample({start: gpus for start, gpus in runs.items() if gpus})
+        each = [
+            pytest.param(start, gpus, id=f"{start.file} on {gpus}")
+            for start, numbers in runs.items()
+            for gpus in numbers
         ]
-        sample = [
-            r for n, r in enumerate(runs) if not n % IN_SAMPLE or TAKEN_HOME.search(r[0].file)
-        ]
-        marked = [
-            pytest.param(*each, id=f"{each[0].file} on {each[1]}", marks=marks(each in sample))
-            for each in (runs if everything else sample)
-        ]
-        metafunc.parametrize(("start", "gpus"), marked)
+        metafunc.parametrize(("start", "gpus"), each)
 
 
-def marks(in_sample: bool) -> tuple:
-    """What is not in the sample runs among CI's extras."""
-    return () if in_sample else (pytest.mark.extra,)
+def sample(runs: dict[Start, list[int]]) -> dict[Start, list[int]]:
+    """Those taken home and some others, on the fewest GPUs."""
+    return {
+        start: numbers[:1]
+        for n, (start, numbers) in enumerate(runs.items())
+        if not n % IN_SAMPLE or TAKEN_HOME.search(start.file)
+    }
 
 
 def numbers_of_gpus(start: Start, source: str) -> tuple[int, ...]:

@@ -132,6 +132,17 @@ def test_the_workflow_builds_the_site_and_publishes_what_was_built():
     assert [s["id"] for s in job["steps"] if "deploy-pages" in s.get("uses", "")] == ["deployment"]
 
 
+def test_once_a_week_all_runs_of_which_the_suite_has_a_sample():
+    workflow = yaml.safe_load(text(".github/workflows/weekly.yml"))
+    (job,) = workflow["jobs"].values()
+    session = text("tests/session.py")
+    options = set(re.findall(r'"(--(?:all|run)-\w+)"', session))
+    calls = [call.split() for call in job["strategy"]["matrix"]["tests"]]
+    assert {option for _, option in calls} == options
+    assert all((ROOT / folder).exists() for folder, _ in calls)
+    assert any("CI=true ./run.sh test ${{ matrix.tests }}" in s.get("run", "") for s in job["steps"])
+
+
 # --- What AI assistants are told -----------------------------------------------------------------
 
 
