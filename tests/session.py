@@ -30,7 +30,7 @@ def pytest_addoption(parser):
         "--all-workers", action="store_true", help="start every worker file by hand, not a sample"
     )
     parser.addoption(
-        "--all-scripts", action="store_true", help="pretend GPUs for every script, not a sample, and also four of them"
+        "--all-scripts", action="store_true", help="pretend 2 and 4 GPUs for every script"
     )
     parser.addoption(
         "--all-cpus", action="store_true", help="try every notebook as on other CPUs, not a sample"

@@ -140,7 +140,9 @@ def test_once_a_week_all_runs_of_which_the_suite_has_a_sample():
     calls = [call.split() for call in job["strategy"]["matrix"]["tests"]]
     assert {option for _, option in calls} == options
     assert all((ROOT / folder).exists() for folder, _ in calls)
-    assert any("CI=true ./run.sh test ${{ matrix.tests }}" in s.get("run", "") for s in job["steps"])
+    assert any(
+        "CI=true ./run.sh test ${{ matrix.tests }}" in s.get("run", "") for s in job["steps"]
+    )
 
 
 # --- What AI assistants are told -----------------------------------------------------------------
