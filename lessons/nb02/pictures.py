@@ -190,7 +190,7 @@ def peaks(
             axes.barh(heights, sizes, left=left, label=LABELS.get(kind, kind), **look)
             left = [a + b for a, b in zip(left, sizes, strict=True)]
         axes.set_xlim(0, 1.05 * max(left))
-        axes.set_yticks(heights, ["one alone", *(f"device {place}" for place in places)])
+        axes.set_yticks(heights, ["one device", *(f"device {place}" for place in places)])
         axes.invert_yaxis()
         axes.set_xlabel("MB")
         axes.set_title(name, loc="left", fontsize=10)
