@@ -18,7 +18,7 @@ PROVEN = (
 RANKS = (2, 3, 4, 1)
 LONELY = "A rank without tokens has to take part, too: the others wait for it."
 HINTS = {
-    "does not require grad": "The loss has to depend on `scores`, also where there are no tokens.",
+    "does not require grad": "The loss has to depend on `scores`, also on a rank without tokens.",
     "must match the size": "Some expert may have got nothing. Does `bincount` know how many there "
     "are (`minlength`)?",
 }
@@ -71,7 +71,8 @@ def look(
         answer.sum().backward()
         gradient = scores.grad
     here = where(f"{case}, {'a pair' if group else 'all ranks'}")
-    tokens = max(1, sum(len(each) for each, _ in every))
+    count = sum(len(each) for each, _ in every)
+    tokens = max(1, count)
     share, own = shares([c for _, c in every]), shares([chosen])
     part = EXPERTS * (share * scores.detach().sum(0)).sum() / tokens
     whole = sum(EXPERTS * (share * each.detach().sum(0)).sum() / tokens for each, _ in every)
@@ -94,15 +95,25 @@ def look(
     ]  # fmt: skip
     with judging():
         hint = "This rank's part has the f of all tokens, and the scores of its own."
-        judge(here, found, part, mistakes, hint, dtype=torch.float64)
-        wanted = (EXPERTS * share / tokens).expand(len(scores), EXPERTS)
-        if gradient is None or not torch.allclose(gradient, wanted):
-            hint = "f is a count: no gradient. s_e carries it, and only to this rank's scores."
-            raise Wrong(f"{here}: the gradient of the scores is wrong", hint)
+        if count:
+            judge(here, found, part, mistakes, hint, dtype=torch.float64)
+            judge_gradient(here, gradient, (EXPERTS * share / tokens).expand(len(scores), EXPERTS))
+        else:  # nobody has tokens: any zero is right, also one that depends on nothing
+            judge(here, found, 0.0, mistakes, hint, kinds=("Tensor", "float", "int"))
         spent = sum(size for _, size in found["calls"])
         if spent > 16 * (EXPERTS + 2):
             hint = "The ranks only need each other's counts."
             raise Wrong(f"{here} handed {spent} bytes to collectives", hint)
+
+
+def judge_gradient(here: str, gradient: Tensor | None, wanted: Tensor) -> None:
+    """Raise `Wrong` unless the scores got the gradient of one process."""
+    if gradient is None:
+        hint = HINTS["does not require grad"]
+        raise Wrong(f"{here}: the loss gives the scores no gradient", hint)
+    if not torch.allclose(gradient, wanted):
+        hint = "f is a count: no gradient. s_e carries it, and only to this rank's scores."
+        raise Wrong(f"{here}: the gradient of the scores is wrong", hint)
 
 
 def shares(chosen: list[Tensor]) -> Tensor:
@@ -162,7 +173,24 @@ WRONG = [
     ),
     ("k forgotten", "every[1:].sum().clamp(min=1)", "every[0].clamp(min=1)", "k choices"),
     ("E forgotten", "return experts * (", "return (", "Where is E?"),
-    ("no gradient", "scores.sum(0)).sum() /", "scores.detach().sum(0)).sum() /", "gradient"),
+    (
+        "no gradient",
+        "scores.sum(0)).sum() /",
+        "scores.detach().sum(0)).sum() /",
+        "The loss has to depend on `scores`",
+    ),
+    (
+        "a rank without tokens returns a plain zero",
+        "return experts * (",
+        "if not tokens:\n    return scores.new_zeros(())\nreturn experts * (",
+        "also on a rank without tokens",
+    ),
+    (
+        "whole numbers divided in float32",
+        "every[1:].to(scores.dtype)",
+        "every[1:]",
+        "In which dtype do you compute",
+    ),
     (
         "nothing divided by nothing",
         "every[0].clamp(min=1)",
@@ -197,6 +225,21 @@ RIGHT = [
         "if torch.distributed.get_world_size() > 1:\n"
         "    torch.distributed.all_reduce(every, group=group)\n"
         "every = every",
+    ),
+    (
+        "a plain zero where nobody has tokens",
+        "return experts * (",
+        "if every[0] == 0:\n    return torch.zeros(())\nreturn experts * (",
+    ),
+    (
+        "the number 0 where nobody has tokens",
+        "return experts * (",
+        "if every[0] == 0:\n    return 0.0\nreturn experts * (",
+    ),
+    (
+        "a float64 before the division",
+        "every[1:].to(scores.dtype) / every[1:].sum().clamp(min=1)",
+        "every[1:].double() / every[1:].double().sum().clamp(min=1)",
     ),
     ("means first", "(share * scores.sum(0)).sum() / every[0].clamp(min=1)",
      "(share * (scores / every[0].clamp(min=1)).sum(0)).sum()"),

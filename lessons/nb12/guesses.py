@@ -4,6 +4,6 @@ ANSWERS = {
     "crossings-counted": lambda times: "d" if times == 4 else f"{times:g} times",
     "expert-bytes-found": "c",
     "57a24cf7": "d",
-    "822dd0eb": lambda least: {"none": "a", "auxiliary loss": "b", "bias": "c"}.get(least, "d"),
+    "balanced": lambda busiest: "c" if 3 < busiest <= 4 else f"{busiest:.1f} even shares",
     "divided": "c",
 }
