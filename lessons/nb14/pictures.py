@@ -1,6 +1,7 @@
 """The pictures that notebook 14 alone draws."""
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -88,11 +89,15 @@ def who_notices(
     title = "Something breaks. When do the ranks notice, and are they back?"
     axes.set_title(title, loc="left", pad=26)
     widest = max(watched, *(back for _, back in found.values() if back))
-    for row, (noticed, back) in enumerate(found.values()):
+    for row, (what, (noticed, back)) in enumerate(found.items()):
         axes.plot([0, widest], [row, row], color="#DDDDDD", linewidth=0.8, zorder=0)
         for rank, seconds in noticed:
             place = row + 0.16 * (rank - 1.5)
             axes.plot(seconds, place, "o", color=palette.colour(rank), markersize=5.5)
+        if cut := re.search(r"for (\d+) s", what):
+            again = int(cut[1])
+            axes.plot([again, again], [row - 0.28, row + 0.28], color="black", linewidth=1.2)
+            axes.text(again, row - 0.3, "link is back", ha="center", va="bottom", fontsize=9)
         if back:
             axes.plot(back, row, "*", color="black", markersize=13)
         else:
@@ -188,6 +193,7 @@ def forgetting(rows: Sequence[Mapping]) -> None:
         for part in parts:
             for seed in range(3):
                 look = {"color": FORGOT[part], "linewidth": 1.6 if seed == 0 else 0.6}
+                look["alpha"] = 1 if seed == 0 else 0.45
                 name = f"the {part}" if part != "random" else "the random states"
                 label = name if seed == 0 else None
                 axes.plot(steps, curves[seed, part], label=label, **look)
@@ -241,6 +247,7 @@ def save_in_time() -> None:
     title = "A save of step 20: whenever it is killed, a whole checkpoint counts"
     axes = style.axes(3.0, title, "time")
     copy, message = palette.ACTIVITY["copy"], palette.ACTIVITY["message"]
+    moment = 8.2
     for rank, longer in enumerate((0.0, 0.9)):
         at = _bar(axes, 0.0, rank, 2.6 + longer, "writes its draft", copy)
         at = _bar(axes, at, rank, 1.0, "fsync", copy)
@@ -251,8 +258,10 @@ def save_in_time() -> None:
         if rank == 0:
             at = _bar(axes, at, rank, 1.7, "manifest", copy)
             at = _bar(axes, at, rank, 1.2, "older", copy)
-            _bar(axes, at, rank, 2.0, "removes step 10", palette.ACTIVITY["update"])
-    moment = 8.2
+            done = _bar(axes, at, rank, 2.0, "removes step 10", palette.ACTIVITY["update"])
+        else:  # no rank returns before the checkpoint is valid
+            _bar(axes, at, rank, done - at, "", palette.ACTIVITY["wait"])
+            style.centred(axes, (moment + done) / 2, rank, "waits for rank 0", fontsize=8.5)
     axes.plot([moment, moment], [-0.5, 2.9], color="black", linewidth=1)
     axes.text(moment, -0.55, "the manifest is renamed", ha="center", va="bottom", fontsize=9)
     for left, right, words in ((0, moment, "step 15 counts"), (moment, 11.4, "step 20 counts")):
