@@ -1,4 +1,4 @@
-"""Each notebook in JupyterLab, as a student sees it: opened, and three of them run to the end."""
+"""Each notebook in JupyterLab, as a student sees it: opened, and two of them run to the end."""
 
 import pytest
 
@@ -7,7 +7,6 @@ from course_utils import paths
 NOTEBOOKS = {path.stem: path for path in sorted(paths.NOTEBOOKS.glob("*.ipynb"))}
 RUN = [
     "00_processes_and_collectives",  # runs that fail, and runs that are stopped
-    "02_data_parallel",  # trainings, whose lanes and curves live for seconds
     "03_ddp",  # a slider, and a run on links
 ]
 SLIDERS = {"03_ddp": 1, "04_ring_allreduce": 3, "05_fsdp": 5, "09_pipeline_parallel": 1}
