@@ -1,5 +1,13 @@
 """The answers to the predictions of notebook 06, by the id of the cell that measures."""
 
+TOKENS = {"a": 30, "b": 100, "c": 300, "d": 1000}  # where two lines cross
+
+
+def _nearest(tokens: float) -> str:
+    """The option closest to what was measured."""
+    return min(TOKENS, key=lambda letter: abs(TOKENS[letter] - tokens))
+
+
 ANSWERS = {
     "imports": "b",
     "d8841785": "a",
@@ -7,5 +15,5 @@ ANSWERS = {
     "proof-layers": "c",
     "proof-training-add": lambda worst: "d" if worst < 0.1 else "not d",
     "clip-found": "c",
-    "demo-main": lambda tokens: f"c: {tokens:.0f} tokens",
+    "demo-main": lambda tokens: f"{_nearest(tokens)}: {tokens:.0f} tokens",
 }

@@ -258,7 +258,7 @@ def norms(run: Run) -> None:
     for seed, apart in enumerate(drift, 1):
         right.plot(range(1, len(apart) + 1), apart, color=LINES[seed], label=f"seed {seed}")
     right.set(xlabel="step", ylabel="largest difference", ylim=0)
-    right.set_title("replicated parameters, rank 1 against rank 0", loc="left", fontsize=9)
+    right.set_title("each rank alone: copies on rank 1 against rank 0", loc="left", fontsize=9)
     right.legend(frameon=False, fontsize=8)
     plt.show()
 
