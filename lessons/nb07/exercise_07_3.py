@@ -119,7 +119,7 @@ def look(train: Callable, steps: int, each: int, m: int, rate: float) -> None:
             hint = "Gradients should travel once per step. What keeps DDP silent until then?"
             raise Wrong(f"{here} sent {sum(sent):,} bytes by all_reduce, expected {once:,}", hint)
         if len(sent) != steps:
-            hint = "All gradients fit into one of DDP's buckets: who sends them one by one?"
+            hint = "DDP packs all these gradients into one message: who sends them one by one?"
             said = f"{here} called all_reduce {count(len(sent), 'time')}, expected {steps}"
             raise Wrong(said, hint)
         expect(

@@ -148,7 +148,7 @@ def rotation(rotate: Callable[..., Tensor], q: Tensor, k: Tensor) -> None:
     figure, (clock, scores) = plt.subplots(
         1, 2, figsize=(show.style.WIDTH, 3.1), layout="constrained", width_ratios=(1, 1.7)
     )
-    title = "Rotary positions: the angle between two hands depends only on their distance"
+    title = "The angle between two hands depends only on how many positions lie between them"
     figure.suptitle(title, x=0.01, ha="left")
     hand = torch.tensor([[1.0, 0.0]]).expand(6, 2)[None]  # (1, T, 2): one pair, at 6 positions
     for t, (x, y) in enumerate(rotate(hand)[0].tolist()):
