@@ -205,14 +205,16 @@ def batches(
     shades = plt.get_cmap("viridis")([0.9 * n / len(sizes) for n in range(len(sizes))])
     for shade, (batch, each) in zip(shades, needed.items(), strict=True):
         mean = each.mean(0)
-        left.plot(rates, mean, "o-", color=shade, ms=4, label=f"batch {batch}")
-        for group in each:  # the best rate of each experiment
+        line = "o--" if batch == sizes[-1] else "o-"  # the last two nearly coincide
+        left.plot(rates, mean, line, color=shade, ms=4, label=f"batch {batch}")
+        for number, group in enumerate(each):  # the best rate of each experiment, side by side
             best = int(group.argmin())
-            left.plot(rates[best], group[best], "o", color=shade, ms=9, mfc="none", alpha=0.7)
+            beside = rates[best] * 1.09 ** (number - (len(each) - 1) / 2)
+            left.plot(beside, group[best], "o", color=shade, ms=8, mfc="none", alpha=0.8)
     left.set(xscale="log", yscale="log", xlabel="learning rate (log)", ylabel="steps (log)")
     left.set_xticks(rates[::2], [f"{rate:g}" for rate in rates[::2]])
     left.minorticks_off()
-    left.legend(frameon=False, fontsize=8)
+    left.legend(frameon=False, fontsize=9)
     left.set_title("lines: means of 4 experiments; circles: best of each", fontsize=10, loc="left")
     best = [each.amin(1) for each in needed.values()]
     mean = [float(each.mean()) for each in best]
@@ -224,13 +226,18 @@ def batches(
     fit = [intercept * (1 + critical / batch) for batch in sizes]
     right.plot(sizes, fit, color="#AA4499", lw=1, label=f"{intercept:.0f} (1 + {critical:.0f} / B)")
     ideal = [batch for batch in sizes if batch <= 64]
-    right.plot(ideal, [intercept * critical / b for b in ideal], ":", color=palette.NEUTRAL,
-               label="half for twice the batch")  # fmt: skip
+    right.plot(
+        ideal,
+        [intercept * critical / b for b in ideal],
+        ":",
+        color=palette.NEUTRAL,
+        label="half for twice B",
+    )
     right.axvline(critical, color="#44AA99", lw=1, label="critical batch size")
     right.set(xscale="log", yscale="log", xlabel="batch B of all ranks (log)", ylim=(10, 2000))
     right.set_xticks(sizes, sizes)
     right.minorticks_off()
-    right.legend(frameon=False, fontsize=8, loc="lower left")
+    right.legend(frameon=False, fontsize=9, loc="lower left")
     right.set_title("the bend", fontsize=10, loc="left")
     plt.show()
 
