@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from course_utils.checking.compare import expect_new, judge, tensors
+from course_utils.checking.compare import judge, tensors
 from course_utils.checking.findings import judging, observe, random_values
 
 TITLE = "merge two pieces of attention"
@@ -95,7 +95,6 @@ def look(
     }
     hint = "The lse over both pieces is log(e^lse + e^other_lse)."
     judge(f"{here}: lse", got_lse, total, mistakes, hint, dtype=dtype, tolerance=loose)
-    expect_new(here, found)
 
 
 def attention(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -154,13 +153,19 @@ WRONG = [
         "in the same memory",
     ),
     (
-        "hands back what it was given",
+        "the piece that nobody sees",
         TOTAL,
-        f"if not other_lse.isfinite().any():\n    return out, lse\n{TOTAL}",
-        "memory that it was given",
+        f"if not other_lse.isfinite().any():\n    return other_out, other_lse\n{TOTAL}",
+        "nobody sees the second: out",
     ),
 ]
 RIGHT = [
+    (
+        "hands back the only piece that anybody sees",
+        TOTAL,
+        "if not other_lse.isfinite().any():\n    return out, lse\n"
+        f"if not lse.isfinite().any():\n    return other_out, other_lse\n{TOTAL}",
+    ),
     (
         "with the larger lse taken off",
         TOTAL,

@@ -38,12 +38,12 @@ def tolerance(candidates: Mapping[str, Mapping[str, Tensor]], allowed: float) ->
             values = 1e3 * found["dq"].flatten()[::24]
             axes.scatter(right, values, s=9, color=colour, marker=mark, label=name, alpha=0.7, lw=0)
         for end in (-allowed, allowed):
-            axes.axhline(end, color=palette.NEUTRAL, linestyle="--", linewidth=1)
+            axes.axline((0, end), slope=1, color=palette.NEUTRAL, linestyle="--", linewidth=1)
         axes.set(xlim=(-size, size), ylim=(-size, size))
         axes.set_xlabel("right dq, in thousandths")
         axes.set_ylabel("candidate's dq, in thousandths")
         axes.set_title(words, loc="left", fontsize=10)
-    every[0].text(0, 0.9 * allowed, "tolerance", ha="center", va="top", fontsize=8)
+    every[0].text(0.5 * allowed, -0.6 * allowed, "tolerance", ha="left", va="top", fontsize=8)
     every[1].legend(frameon=False, fontsize=8, loc="upper left", markerscale=1.5)
     plt.show()
 
@@ -276,7 +276,7 @@ def costs(
     Args:
         sent: way, then KV heads, to numbers per position and width.
         formulas: way to a function of the KV heads: the lines.
-        peaks: way, then T, to megabytes.
+        peaks: way, then T, to megabytes, on the rank that holds most.
     """
     left, right = style.panels(1, 2, 3.9, "What a layer of attention costs a rank (N = 4, H = 16)")
     fine = [2 ** (power / 20) for power in range(81)]
