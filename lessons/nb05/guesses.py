@@ -4,7 +4,7 @@ ANSWERS = {
     "memory-meaning": "a",
     "one-equal-add": "b",
     "discard-run": lambda inside: f"b, {inside:.1f} MB",
-    "prove-volume-meaning": "3",
+    "moved-compare": "3",
     "hide-table": "b",
     "answer": "b",
     "root-run": "d",
