@@ -1,7 +1,6 @@
 """The answers to the predictions of notebook 09, by the id of the cell that measures."""
 
 ANSWERS = {
-    "published-memory": "d",
     "bubble": "b",
     "alive": "c",
     "proved": "b",
