@@ -151,7 +151,9 @@ def bugs(found: Mapping[str, Mapping[str, Any]], tolerance: float) -> None:
         left.plot([100 * r for r in _smooth(row["rewards"])], style, color=colour, label=name)
         right.semilogy([max(g, 1e-16) for g in row["gaps"]], style, color=colour)
     right.axhline(tolerance, color=show.style.GREY, linestyle=":")
-    right.text(0, 2 * tolerance, "tolerance", fontsize=8, color=show.style.GREY)
+    last = len(found["none"]["gaps"]) - 1  # at the right end, far from the steep line of "late"
+    look = {"ha": "right", "fontsize": 8, "color": show.style.GREY}
+    right.text(last, 2 * tolerance, "tolerance", **look)
     left.set(xlabel="update", ylabel="answers that are right, %\n(mean of the last 10 updates)")
     right.set(xlabel="update", ylabel="gap of log-probabilities, nats")
     left.legend(frameon=False, fontsize=8)
