@@ -112,7 +112,7 @@ def mistakes(sizes: Sizes, cut: Cut, stage: int, m: int) -> dict[str, float]:
         "The last stage keeps one micro-batch, the first keeps p.": {"alive": min(m, stage + 1)},
         "The micro-batch that the stage is working on counts, too.": {"alive": min(m, behind - 1)},
         "The state is shared out over dp and cp: both hold the same parameters.": {"n": cut.dp},
-        "The tp ranks hold other parameters. Over which ranks is the state shared out?": {
+        "The tp ranks hold different parameters. Over which ranks is the state shared out?": {
             "n": n * cut.tp
         },
         "What does this stage of ZeRO share out, and what stays whole?": {"state": 16},
@@ -182,7 +182,7 @@ WRONG = [
         "expected",
     ),
     ("not a number", "sharded / n", "float('nan')", "nan"),
-    ("tp ranks too", "cut.dp * cut.cp", "cut.dp * cut.cp * cut.tp", "hold other parameters"),
+    ("tp ranks too", "cut.dp * cut.cp", "cut.dp * cut.cp * cut.tp", "hold different parameters"),
     (
         "the number of layers is written in",
         "alive * layers * layer_bytes",

@@ -38,12 +38,16 @@ def memory(held: Mapping[str, float], layers: int) -> None:
     floor = [0.0] * len(steps)
     for kind in ("parameters", "gradients", "optimizer"):
         top = [low + held[kind] for low in floor]
-        axes.fill_between(x, floor, top, color=palette.MEMORY[kind], lw=0, label=kind)
+        label = f"{kind}: {held[kind]:.1f} GB"
+        axes.fill_between(x, floor, top, color=palette.MEMORY[kind], lw=0, label=label)
         floor = top
     top = [low + per * step for low, step in zip(floor, steps, strict=True)]
-    axes.fill_between(x, floor, top, color=palette.MEMORY["activations"], lw=0, label="activations")
+    label = f"activations: {held['activations']:.1f} GB at most"
+    axes.fill_between(x, floor, top, color=palette.MEMORY["activations"], lw=0, label=label)
     axes.axhline(80, color=show.style.GREY, ls="--", lw=1)
     axes.text(1, 81, "80 GB", color=show.style.GREY)
+    axes.axhline(76, color=show.style.GREY, ls=":", lw=1)
+    axes.text(1, 75, "76 GB: 4 GB stay free", color=show.style.GREY, va="top")
     middle = layers + 0.5
     axes.axvline(middle, color="white", lw=1)
     for at, words in ((middle / 2, "forward"), (1.5 * middle, "backward")):
@@ -51,7 +55,9 @@ def memory(held: Mapping[str, float], layers: int) -> None:
     axes.set(xlim=(0, len(steps) - 1), ylim=(0, 88))
     axes.set_xticks([0, layers // 2, layers, layers + layers // 2, 2 * layers])
     axes.set_xticklabels([0, layers // 2, layers, layers // 2, 0])
-    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    handles, labels = axes.get_legend_handles_labels()
+    look = {"frameon": False, "loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+    axes.legend(handles[::-1], labels[::-1], **look)  # in the order of the stack
     plt.show()
 
 
@@ -84,7 +90,12 @@ def step(compute: float, tensor: float, data: float, shown: float, microbatches:
 
 
 def front(
-    every: Sequence[Any], fits: Sequence[Any], room: float = 76, alone: Any = None, **limits: Any
+    every: Sequence[Any],
+    fits: Sequence[Any],
+    room: float = 76,
+    alone: Any = None,
+    hand: Any = None,
+    **limits: Any,
 ) -> None:
     """Memory and time of all cuts; beside them the near ones, with the best for each size of tp."""
     title = f"{len(every):,} ways to cut: the memory and time of each"
@@ -98,7 +109,9 @@ def front(
     for axes, size in ((whole, 5), (near, 14)):
         axes.scatter(*points.T, s=size, color="#bbbbbb", lw=0)  # lists take ten times as long
         x, y = [each.memory for each in on_front], [each.seconds for each in on_front]
-        axes.step(x, y, where="post", color="#444444", lw=1.5, label="least time for a memory")
+        axes.step(
+            x, y, where="post", color="#444444", lw=1.5, label="shortest time for this memory"
+        )
         axes.axvline(room, color=show.style.GREY, ls="--", lw=1)
         axes.set_xlabel("memory of the fullest GPU (GB)")
         axes.set_ylabel("time of a step (s)")
@@ -120,6 +133,9 @@ def front(
     if alone:
         label = f"FSDP alone: {alone.seconds:.1f} s"
         near.plot(alone.memory, alone.seconds, "*", color="black", ms=12, label=label)
+    if hand:
+        label = f"made by hand: {hand.seconds:.1f} s"
+        near.plot(hand.memory, hand.seconds, "X", color="black", mec="white", ms=10, label=label)
     near.set(xlim=(0, 1.15 * room), ylim=(0.96 * fastest, 1.5 * fastest))
     near.set_title("the near ones (linear scales)", loc="left", fontsize=10)
     look = {"ncols": 3, "frameon": False, "loc": "outside lower center", "fontsize": 9}
