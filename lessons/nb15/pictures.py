@@ -6,6 +6,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
+from torch.nn.functional import cosine_similarity
 
 from course_utils import palette, show
 
@@ -39,7 +40,10 @@ def parts(mesh: Any, stages: list[list[str]]) -> None:
         words = f"dp {at.dp}   pp {at.pp}   tp {at.tp}"
         show.style.centred(axes, 3.1, 6.5, words, fontsize=8.5)
         for row in range(4):  # of the batch
-            _there(axes, (0, 1 + row, 1.6, 0.9), row // 2 == at.dp, DATA)
+            mine = row // 2 == at.dp
+            _there(axes, (0, 1 + row, 1.6, 0.9), mine, DATA)
+            if mine:
+                show.style.centred(axes, 0.8, row + 1.45, f"row {row}", fontsize=7.5)
         show.style.centred(axes, 0.8, 5.3, "batch", fontsize=7.5, color=show.style.GREY)
         names = [(stage, name) for stage, each in enumerate(stages) for name in each]
         for place, (stage, name) in enumerate(names):
@@ -60,15 +64,18 @@ def _there(axes: Axes, where: tuple[float, float, float, float], mine: bool, col
 
 
 def arrows(gradients: Mapping[str, Tensor]) -> None:
-    """Gradients of two weights as arrows from one point."""
+    """Gradients of two weights as arrows from one point, the right one first."""
     title = "A wrong factor has the right direction; a missing sum has another"
     axes = show.style.axes(4.2, title, "gradient of weight 0", "gradient of weight 1", width=6.0)
     looks = zip(("#555555", "#44AA99", "#AA4499"), (7, 3.5, 3.5), strict=True)
+    right, *_ = gradients.values()
     ends = [tuple(value.tolist()) for value in gradients.values()]
     for name, end, (colour, width) in zip(gradients, ends, looks, strict=True):
         arrow = {"arrowstyle": "-|>", "color": colour, "lw": width, "shrinkA": 0, "shrinkB": 0}
         axes.annotate("", end, (0, 0), arrowprops=arrow)
-        axes.plot([], [], color=colour, lw=width, label=name)
+        cosine = cosine_similarity(gradients[name], right, dim=0).item()
+        label = name if gradients[name] is right else f"{name}: cosine {cosine:.2f}"
+        axes.plot([], [], color=colour, lw=width, label=label)
     for at, limits in enumerate((axes.set_xlim, axes.set_ylim)):
         low, high = min(0, *(end[at] for end in ends)), max(0, *(end[at] for end in ends))
         room = 0.15 * (high - low)
@@ -81,7 +88,7 @@ def arrows(gradients: Mapping[str, Tensor]) -> None:
 
 TERMS = {  # by kind of parameter: what its ranks have along dp, pp, cp and tp
     "matrix, cut by tp": "sum other sum other",
-    "norm, on every tp rank": "sum other sum same",
+    "norm or bias, on every tp rank": "sum other sum same",
     "norm under sequence parallel": "sum other sum sum",
     "tied embedding, cut by tp": "sum sum sum other",
     "router, summed over ep = cp": "sum other same same",
