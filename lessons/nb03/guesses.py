@@ -13,7 +13,6 @@ def _nearest(options: dict[str, float], found: float) -> str:
 ANSWERS = {
     "found-launch-imitations": "b",
     "forgetful-run": "d",
-    "parameters-list-resnet18": "a",
     "names-messages-local": lambda share: _nearest(BUCKETS, share),
     "kept-1-143": lambda layers: next(key for key, most in LAYERS.items() if layers < most),
     "tokens-to-hide": "b",

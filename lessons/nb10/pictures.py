@@ -233,7 +233,7 @@ def drift(targets: Tensor, paths: Tensor, meetings: Sequence[Tensor], best: Tens
     axes = style.axes(3.5, title, "one parameter", "another parameter")
     for rank, target in enumerate(targets.tolist()):
         axes.plot(*target, "*", color=palette.colour(rank), ms=13)
-        axes.annotate(f"best for\nrank {rank}", target, xytext=(9, -4), textcoords="offset points",
+        axes.annotate(f"best for\nrank {rank}", target, xytext=(9, 8), textcoords="offset points",
                       fontsize=8, color=style.GREY)  # fmt: skip
         for number, one in enumerate(paths[:, rank]):
             label = f"rank {rank} alone" if number == 0 else None
