@@ -54,7 +54,8 @@ def emit(kind: str, data: dict[str, Any]) -> None:
     path = path or _events_of_the_parent()
     if path is None:
         text = "  ".join(f"{name}={value}" for name, value in data.items())
-        print(f"{kind} rank {rank()}: {text}", flush=True)
+        # With the line's end in the text, an unbuffered stream gets one write: ranks share it.
+        print(f"{kind} rank {rank()}: {text}\n", end="", flush=True)
         return
     line = json.dumps({"kind": kind, "at": monotonic_ns(), "data": data}) + "\n"
     log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
