@@ -15,7 +15,7 @@ PROVEN = (
     "up to 6 ranks and a group, 0 to 60,000 values, two dtypes: every value right, also where N "
     "does not divide",
     "one message per rank to one neighbour, of every length, and no collective",
-    "on gloo; NCCL begins both messages at once only if `batch_isend_irecv` sends them",
+    "on gloo; on NCCL only `batch_isend_irecv` is sure to begin both messages at once",
 )
 RANKS = (2, 3, 4, 6)
 LONELY = "Who receives while everyone sends? Begin both before you wait for either, on every rank."

@@ -124,21 +124,23 @@ def over_hosts(
         measured = [took[way, n] for n in hosts]
         label = f"{name}, measured"
         axes.plot(hosts, measured, marker, color=look["color"], ms=6, label=label)
-    axes.axhline(
-        limit, color=style.GREY, linewidth=0.9, linestyle=":", label="2Sβ: limit of a ring"
-    )
+    label = "2Sβ: the ring's bytes take less"
+    axes.axhline(limit, color=style.GREY, linewidth=0.9, linestyle=":", label=label)
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False, fontsize=8.5)
     plt.show()
 
 
-def crossing(curves: Mapping[str, Points]) -> None:
+def crossing(
+    curves: Mapping[str, Points],
+    title: str = "Eight hosts on one machine: the tree wins on the left, and loses on the right",
+) -> None:
     """Milliseconds over bytes, predictions as lines and measurements as marks; below, the ratio.
 
     Args:
         curves: way to (sizes in bytes, seconds measured, seconds predicted).
+        title: of the whole picture.
     """
-    title = "Eight hosts on two cores: the tree wins on the left, and loses on the right"
     above, below = style.panels(2, 1, 4.8, title, sharex=True, height_ratios=(3, 1.2))
     for way, (sizes, measured, predicted) in curves.items():
         name = CODE.get(way, way)
