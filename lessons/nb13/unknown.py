@@ -13,7 +13,7 @@ class Answer(NamedTuple):
     """The rank to blame, the lines that are accepted, ours first, and the cause."""
 
     rank: int
-    lines: tuple[int | None, ...]  # None where the rank has ended
+    lines: tuple[int | None, ...]  # None is right wherever the rank has ended
     cause: str
 
 
@@ -21,7 +21,7 @@ ANSWERS = {
     1: Answer(3, (20,), "it stands in a write to a disk, and the others wait in log's all-reduce"),
     2: Answer(1, (18, 22), "it left save without the barrier in step 3: it is a step ahead"),
     3: Answer(2, (None, 11, 23, 24), "its data have fewer batches, so it ended with status 0"),
-    4: Answer(0, (13, 12), "its augment takes 8 times as long; the others wait in average"),
+    4: Answer(0, (13, 12, None), "its augment takes 8 times as long; the others wait in average"),
     5: Answer(1, (11,), "its loader's worker waits for a lock that was held across the fork"),
 }
 

@@ -143,6 +143,8 @@ def test_a_slow_run_names_its_straggler_by_the_timers(launch):
 def test_a_rank_that_has_ended_is_named_without_a_line(capsys):
     assert unknown.named(3, 2, None)
     assert not unknown.named(3, 1, None)
+    assert unknown.named(4, 0, None)  # a run that is only slow: all its ranks have ended
+    assert not unknown.named(4, 1, None)
     assert not unknown.named(1, 3, None)
     said = [
         f"run {number}: {state}" for number, state in ((3, "solved"), (3, "not yet: look again"))
