@@ -10,6 +10,7 @@ from nbtorchrun.formats import measured, number
 from nbtorchrun.runs import Run
 
 _KEYS = ("claim", "on", "worst", "bound")
+_HEAD = ("claim", "measured on", "worst ≤", "bound")
 _rows: dict[str, "Proof"] = {}
 
 
@@ -93,8 +94,7 @@ def table() -> None:
 
 def card(rows: list[Proof]) -> str:
     """`rows` as a card, with a mark for each claim that holds."""
-    head = ("", "claim", "measured on", "worst", "bound")
-    drawn = "<tr>" + "".join(f"<th>{name}</th>" for name in head) + "</tr>"
+    drawn = "<tr>" + "".join(f"<th>{name}</th>" for name in ("", *_HEAD)) + "</tr>"
     for row in rows:
         cells = (mark(row), row.claim, row.on, row.measured, number(row.bound))
         drawn += "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
@@ -110,7 +110,7 @@ def mark(row: Proof) -> str:
 
 def text(rows: list[Proof]) -> str:
     """`rows` as a table."""
-    cells = [("claim", "measured on", "worst ≤", "bound")]
+    cells = [_HEAD]
     cells += [(row.claim, row.on, row.measured, number(row.bound)) for row in rows]
     widths = [max(len(row[column]) for row in cells) for column in range(4)]
     return "\n".join(
