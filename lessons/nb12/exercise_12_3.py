@@ -112,7 +112,7 @@ def judge_gradient(here: str, gradient: Tensor | None, wanted: Tensor) -> None:
         hint = HINTS["does not require grad"]
         raise Wrong(f"{here}: the loss gives the scores no gradient", hint)
     if not torch.allclose(gradient, wanted):
-        hint = "f is a count: no gradient. s_e carries it, and only to this rank's scores."
+        hint = "f is a count: no gradient. s_i carries it, and only to this rank's scores."
         raise Wrong(f"{here}: the gradient of the scores is wrong", hint)
 
 
