@@ -27,6 +27,9 @@ def pytest_addoption(parser):
         "--write-claims", metavar="PART", help="look for the faults of scripts, write the table"
     )
     parser.addoption(
+        "--all-mistakes", action="store_true", help="try every mistake of an exercise, not five"
+    )
+    parser.addoption(
         "--all-workers", action="store_true", help="start every worker file by hand, not a sample"
     )
     parser.addoption(

@@ -1,4 +1,7 @@
-"""Each notebook in JupyterLab, as a student sees it: opened, and two of them run to the end."""
+"""Notebooks in JupyterLab, as a student sees them: opened, and two of them run to the end.
+
+Those with a slider or with runs that fail are opened; `--run-all` opens and runs all.
+"""
 
 import pytest
 
@@ -14,7 +17,13 @@ SLIDERS |= {"16_planning_a_run": 4}
 LONGEST = 600  # seconds a notebook may take on loaded cores
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
+def pytest_generate_tests(metafunc):
+    """All notebooks, or those that have something to move or to watch."""
+    if "name" in metafunc.fixturenames:
+        everything = metafunc.config.getoption("run_all")
+        metafunc.parametrize("name", NOTEBOOKS if everything else sorted({*RUN, *SLIDERS}))
+
+
 @pytest.mark.timeout(LONGEST + 120)
 def test_a_notebook_is_shown_without_an_error_and_runs(request, open_notebook, lab, name):
     page = open_notebook(lab.add(NOTEBOOKS[name]))

@@ -1,4 +1,8 @@
-"""Each exercise: its stub is to do, our solution passes, each plausible mistake is named."""
+"""Each exercise: its stub is to do, our solution passes, each plausible mistake is named.
+
+There are a thousand mistakes. `--all-mistakes` tries all of them, which takes a quarter of an hour;
+without it, five of each exercise are tried.
+"""
 
 import pytest
 
@@ -7,16 +11,25 @@ from nbtorchrun.errors import InputError
 from tests.lessons.answers import EXERCISES, arguments, changed, checked, lesson, stub
 
 FEWEST = 5  # wrong answers, one for each kind of mistake that a student might make
-WRONG = [
-    pytest.param(number, parts, said, id=f"{number} {mistake}")
-    for number in EXERCISES
-    for mistake, *parts, said in lesson(number).WRONG
-]
 RIGHT = [
     pytest.param(number, parts, id=f"{number} {way}")
     for number in EXERCISES
     for way, *parts in lesson(number).RIGHT
 ]
+
+
+def pytest_generate_tests(metafunc):
+    """All mistakes, or a few of each exercise, from its first to its last."""
+    if "said" in metafunc.fixturenames:
+        tried = {number: lesson(number).WRONG for number in EXERCISES}
+        if not metafunc.config.getoption("all_mistakes"):
+            tried = {number: wrong[:: -(-len(wrong) // FEWEST)] for number, wrong in tried.items()}
+        mistakes = [
+            pytest.param(number, parts, said, id=f"{number} {mistake}")
+            for number, wrong in tried.items()
+            for mistake, *parts, said in wrong
+        ]
+        metafunc.parametrize(("number", "parts", "said"), mistakes)
 
 
 @pytest.mark.parametrize("number", EXERCISES)
@@ -45,7 +58,6 @@ def test_an_answer_that_is_right_in_another_way_passes(number, parts):
     assert found.state == "passed", str(found)
 
 
-@pytest.mark.parametrize(("number", "parts", "said"), WRONG)
 def test_a_plausible_mistake_is_named(number, parts, said):
     found = checked(number, changed(number, *parts))
     assert found.state == "not yet", str(found)

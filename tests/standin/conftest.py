@@ -9,6 +9,8 @@ SHORTER = {  # what takes minutes on a CPU: the part of the script that says how
     "train_one.py": ("EPOCHS, BATCH, RATE = 4, 64", "EPOCHS, BATCH, RATE = 1, 512"),
     "train_many.py": ("EPOCHS, BATCH, RATE = 4, 64", "EPOCHS, BATCH, RATE = 1, 512"),
     "train_lm.py": ("default=120", "default=2"),  # bfloat16, as below
+    "learn_alone.py": ("in range(60)", "in range(3)"),
+    "random_tokens.py": ("in range(200)", "in range(20)"),
     "spikes.py": ("= 60, 8, (35, 36)", "= 2, 8, (0, 1)"),
     "train_lab.py": ("2, 200, 0.01", "2, 5, 0.01"),  # the number of epochs
     "resnet_to_take_home.py": ("FakeData(200,", "FakeData(8,"),  # bfloat16: a second an image
