@@ -63,6 +63,12 @@ def pair() -> tuple[dist.ProcessGroup, list[int]] | None:
     return groups[rank() % 2], [rank() % 2, rank() % 2 + 2]
 
 
+def all_and_pair() -> list[tuple[dist.ProcessGroup | None, list[int]]]:
+    """Groups to try a function on, each with its ranks: all ranks as None, then the `pair`."""
+    everyone, mine = (None, list(range(dist.get_world_size()))), pair()
+    return [everyone, mine] if mine else [everyone]
+
+
 def random_values(seed: int, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     """Random values with full mantissas, on this rank's device; a seed gives all ranks the same."""
     generator = torch.Generator().manual_seed(seed)

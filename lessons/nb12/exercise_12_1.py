@@ -7,7 +7,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from course_utils.checking.compare import Wrong, expect_calls, judge, kind
-from course_utils.checking.findings import judging, observe, pair, random_values, where
+from course_utils.checking.findings import all_and_pair, judging, observe, random_values, where
 from course_utils.checking.values import is_tensor
 
 TITLE = "dispatch and combine"
@@ -70,11 +70,10 @@ CASES += ("an idle rank", "rows (n,), uneven")
 
 def cases(plan: Callable, dispatch: Callable, combine: Callable) -> None:
     """Rows, order, gradients and calls, with uneven, empty and silent ranks and in pairs."""
-    everyone, mine = list(range(dist.get_world_size())), pair()
+    groups = all_and_pair()
     for seed, case in enumerate(CASES):
-        look(plan, dispatch, combine, case, 10 * seed, None, everyone)
-        if mine:
-            look(plan, dispatch, combine, case, 10 * seed, *mine)
+        for group, members in groups:
+            look(plan, dispatch, combine, case, 10 * seed, group, members)
 
 
 def look(

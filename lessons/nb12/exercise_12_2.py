@@ -7,7 +7,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from course_utils.checking.compare import Wrong, expect, judge
-from course_utils.checking.findings import judging, observe, pair, random_values, where
+from course_utils.checking.findings import all_and_pair, judging, observe, random_values, where
 
 TITLE = "add up gradients that some ranks lack"
 PROVEN = (
@@ -62,11 +62,10 @@ def has_gradient(case: str, place: int, ranks: int, first: int) -> list[bool]:
 
 def cases(sum_gradients: Callable) -> None:
     """Gradients that some ranks lack, of all ranks and in pairs."""
-    everyone, mine = list(range(dist.get_world_size())), pair()
+    groups = all_and_pair()
     for seed, case in enumerate(CASES):
-        look(sum_gradients, case, 100 * seed, None, everyone)
-        if mine:
-            look(sum_gradients, case, 100 * seed, *mine)
+        for group, members in groups:
+            look(sum_gradients, case, 100 * seed, group, members)
 
 
 def look(

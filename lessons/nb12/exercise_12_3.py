@@ -8,7 +8,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from course_utils.checking.compare import Wrong, judge
-from course_utils.checking.findings import judging, observe, pair, random_values, where
+from course_utils.checking.findings import all_and_pair, judging, observe, random_values, where
 
 TITLE = "a balance loss of all tokens"
 PROVEN = (
@@ -45,11 +45,10 @@ CASES = ("uneven", "an expert without tokens", "a rank without tokens", "no toke
 
 def cases(balance_loss: Callable) -> None:
     """Values, gradients and what was sent; of all ranks and in pairs."""
-    everyone, mine = list(range(dist.get_world_size())), pair()
+    groups = all_and_pair()
     for seed, case in enumerate(CASES):
-        look(balance_loss, case, 100 * seed, None, everyone)
-        if mine:
-            look(balance_loss, case, 100 * seed, *mine)
+        for group, members in groups:
+            look(balance_loss, case, 100 * seed, group, members)
 
 
 def look(
