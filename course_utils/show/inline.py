@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
@@ -49,9 +51,12 @@ def png(figure: Figure) -> tuple[str, dict[str, Any]] | None:
     from IPython.core.pylabtools import retina_figure
 
     if _quick:
-        made = io.BytesIO()
-        figure.savefig(made, dpi=2 * figure.dpi, pil_kwargs={"compress_level": 1})
         width, height = map(round, figure.get_size_inches() * figure.dpi)
+        figure.set_dpi(2 * figure.dpi)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()  # `savefig` draws twice, first to find the room that labels need
+        made = io.BytesIO()
+        Image.fromarray(np.asarray(canvas.buffer_rgba())).save(made, "png", compress_level=1)
         said = {"width": width, "height": height, "alt": describe(figure)}
         return b2a_base64(made.getvalue(), newline=False).decode(), said
     if not (shown := retina_figure(figure, bbox_inches="tight")):

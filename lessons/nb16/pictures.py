@@ -6,7 +6,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 from course_utils import palette, show
 from nbtorchrun.runs import Run
@@ -123,6 +123,8 @@ def front(
         axis.set_major_locator(LogLocator(subs=(1,) if limits else (1, 2, 5)))
         axis.set_major_formatter("{x:,g}")
         axis.set_minor_formatter(NullFormatter())
+        if limits:  # a hundred minor ticks take a third of the drawing
+            axis.set_minor_locator(NullLocator())
     whole.text(room * 1.1, 0.9 * whole.get_ylim()[1], f"{room:g} GB", va="top", color=GREY)
     near.axhspan(fastest, 1.05 * fastest, color="#FFF3C4", lw=0, label="within 5 % of the best")
     for number, tp in enumerate((1, 2, 4, 8)):
