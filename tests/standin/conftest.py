@@ -1,14 +1,17 @@
 """Scripts that take minutes on a CPU, made shorter for the pretended GPUs."""
 
+from pathlib import Path
+
 import pytest
 
 from course_utils import cells
-from course_utils.files import script_path
+from course_utils.files import imported, script_path
 
 SHORTER = {  # what takes minutes on a CPU: the part of the script that says how much, and less
     "train_one.py": ("EPOCHS, BATCH, RATE = 4, 64", "EPOCHS, BATCH, RATE = 1, 512"),
     "train_many.py": ("EPOCHS, BATCH, RATE = 4, 64", "EPOCHS, BATCH, RATE = 1, 512"),
     "train_lm.py": ("default=120", "default=2"),  # bfloat16, as below
+    "run_log.py": ("(8192, torch.bfloat16)", "(128, torch.bfloat16)"),  # train_lm.py imports it
     "learn_alone.py": ("in range(60)", "in range(3)"),
     "random_tokens.py": ("in range(200)", "in range(20)"),
     "spikes.py": ("= 60, 8, (35, 36)", "= 2, 8, (0, 1)"),
@@ -29,9 +32,13 @@ def shortened(worker):
     def call(file: str, gpus: int) -> str:
         if file not in SHORTER:
             return file
-        script_path(file)  # what the script imports is written with it
+        script = script_path(file)  # what the script imports is written with it
         source, (much, less) = cells.sources()[file], SHORTER[file]
         assert source.count(much) == 1, f"{file}: what was to be made shorter is not there"
-        return worker(f"on_{gpus}_{file}", source.replace(much, less))
+        source = source.replace(much, less)
+        for each in filter(SHORTER.get, imported(script)):
+            module, short = Path(each).stem, Path(call(each, gpus)).stem
+            source = source.replace(f"from {module} ", f"from {short} ")
+        return worker(f"on_{gpus}_{file}", source)
 
     return call
