@@ -44,7 +44,7 @@ def listing(call: str, order: Any) -> list[str]:
     """The actions as `F0`, `B0`; raises `Wrong` if they are no actions."""
     said = f"{call} returned {kind(order)}"
     if not isinstance(order, list):
-        raise Wrong(f"{said}, expected a list of Action(kind, microbatch)", "`play` counts it.")
+        raise Wrong(f"{said}, expected a list of Action(kind, microbatch)", "Return a list.")
     for each in order:
         if not isinstance(each, Action):
             raise Wrong(

@@ -3,7 +3,6 @@
 ANSWERS = {
     "bubble": "b",
     "alive": "c",
-    "proved": "b",
     "latency-played": "c",
     "uneven": "c",
     "interleaved-play": "c",

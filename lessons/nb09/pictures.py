@@ -6,7 +6,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from course_utils.show import style
+from course_utils.show import lanes, style
 from nbtorchrun import palette
 
 KINDS = ("parameters", "gradients", "optimizer", "activations")
@@ -59,8 +59,7 @@ def one_stage() -> None:
     """What one rank does for F and for B, with what it keeps between them."""
     title = "One micro-batch on one rank: forward keeps x and y, backward uses them"
     (axes,) = style.panels(1, 1, 3.0, title, bare=True)
-    forward = palette.ground(palette.ACTIVITY["forward"])
-    backward = palette.ground(palette.ACTIVITY["backward"], 0.3)
+    forward, backward = (palette.ground(palette.colour(0), lanes.SHADES[kind]) for kind in "FB")
     kept = palette.ground(palette.MEMORY["activations"], 0.6)
     for left, bottom, words, look in (
         (4, 3, "F: y = stage(x)", forward),
@@ -87,6 +86,33 @@ def one_stage() -> None:
     words = "adds to .grad of this stage's parameters"
     style.centred(axes, 8.8, -0.35, words, ha="left", fontsize=8)
     axes.set(xlim=(-0.9, 13.2), ylim=(-0.6, 4.1))
+    plt.show()
+
+
+def steps(ms: Sequence[int], played: Mapping[float, Mapping[int, Mapping[str, Any]]]) -> None:
+    """How long a step takes in each schedule, one panel for each time of a message.
+
+    Args:
+        ms: the numbers of micro-batches.
+        played: the time of a message to m to the schedule's name to what `play` found.
+    """
+    title = "The waiting in each schedule (p = 4; in brackets: held by rank 0 at m = 32)"
+    every = style.panels(1, len(played), 3.6, title, sharey=True)
+    looks = ((BLUE, "-", 5), (YELLOW, "-", 2.5), (RED, ":", 2), (GREEN, "--", 2), (PURPLE, "-.", 2))
+    for axes, (latency, plans) in zip(every, played.items(), strict=True):
+        for (name, last), (colour, line, width) in zip(plans[ms[-1]].items(), looks, strict=True):
+            ends = [max(span.end for span in plans[m][name].spans) / (3 * m) for m in ms]
+            chunks = 1 + max(span.action.chunk for span in last.spans)
+            words = f"{name} ({last.alive[0] / chunks:g})"
+            axes.plot(ms, ends, line, color=colour, lw=width, label=words)
+        axes.axhline(1, color=palette.NEUTRAL, lw=1)
+        axes.set_title(f"a message takes {latency:g}", loc="left", fontsize=10)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(ms, [str(m) for m in ms])
+        axes.set_xlabel("m, micro-batches")
+    every[0].set_ylabel("a step, over the same\nwork without waiting")
+    every[0].set_ylim(0.9, None)
+    every[-1].legend(frameon=False, fontsize=8, loc="upper right")
     plt.show()
 
 

@@ -116,6 +116,14 @@ def look(
             ("Choose the largest by magnitude: -5 is larger than 3.", signed / len(ranks)),
             ("That is the mean of everything. Then what do you save over an all-reduce?", whole),
         ]
+        if (fewer := max(1, int(share * n))) < k:
+            cut = sum(only(each, each.abs().topk(fewer).indices) for each in wholes)
+            said = "How large is k? Round share times n; do not cut its fraction off."
+            mistakes.append((said, cut / len(ranks)))
+        last = torch.zeros_like(whole)
+        for part in sent.values():
+            last = torch.where(part != 0, part, last)
+        mistakes.append(("Two ranks may send the same place. Add their values.", last / len(ranks)))
         terms = [part / len(ranks) for part in sent.values()]
         hint = "Add what was kept, choose the k largest by magnitude, and sum over the ranks."
         hint = "Do all your calls use the group that was passed in?" if group else hint
@@ -233,8 +241,8 @@ WRONG = [
         "all n values saves nothing",
     ),
     ("places as int64", *_two(places="torch.int64"), "takes twice as many bytes"),
-    ("the last of two ranks wins", *_two(add="="), "expected"),
-    ("rounds down", SHARE, "int(share * len(whole))", "the mean:"),
+    ("the last of two ranks wins", *_two(add="="), "may send the same place"),
+    ("rounds down", SHARE, "int(share * len(whole))", "How large is k?"),
     (
         "works in the gradient it was given",
         "gradient + kept",

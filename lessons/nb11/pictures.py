@@ -223,8 +223,8 @@ def packings(busy: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
     axes.set_ylim(len(busy) - 0.5, -0.5)
     axes.set_xlim(0, 1.02)
     axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    look = {"frameon": False, "fontsize": 8, "markerscale": 1.5}
-    axes.legend(loc="upper left", bbox_to_anchor=(0, 0.72), **look)
+    look = {"frameon": False, "fontsize": 8, "markerscale": 1.5, "ncols": 3}
+    axes.figure.legend(loc="outside lower right", **look)
     plt.show()
 
 
@@ -233,7 +233,7 @@ def ulysses(ranks: int, heads: int) -> None:
     title = f"Ulysses on {ranks} ranks with {heads} heads: an all-to-all turns rows into columns"
     axes = style.axes(3.3, title)
     axes.axis("off")
-    axes.set(xlim=(-0.9, 14.9), ylim=(heads + 1.4, -1.3), aspect="equal")
+    axes.set(xlim=(-2.3, 14.9), ylim=(heads + 0.9, -1.3), aspect="equal")
     words = (
         "1  some positions, all heads",
         "2  all positions, some heads:\nattention",
@@ -255,55 +255,67 @@ def ulysses(ranks: int, heads: int) -> None:
             x, y = (left + middle, heads / 2) if panel == 1 else (left + heads / 2, middle)
             behind = {"facecolor": palette.ground(hue)["facecolor"], "lw": 0, "pad": 2}
             turned = {"rotation": 90 * (panel == 1), "bbox": behind}
+            if panel == 0:  # beside its row: the cells of rank 0 say where they go
+                x, turned = left - 0.15, {"ha": "right"}
             style.centred(axes, x, y, f"rank {rank}", weight="bold", **turned)
+            if panel < 2:
+                part = f"to {rank}" if panel == 0 else "from 0"
+                style.centred(axes, left + middle, 0.5, part, fontsize=8)
         style.centred(axes, left + heads / 2, -0.7, said, fontsize=8.5)
         style.centred(axes, left + heads / 2, heads + 0.5, "heads", fontsize=8, color=style.GREY)
         if panel < 2:
             start, end = (left + heads + 0.1, heads / 2), (left + 5.2, heads / 2)
             axes.annotate("", end, start, arrowprops=ARROW)
             style.centred(axes, left + heads + 0.65, heads / 2 - 0.7, "all-to-\nall", fontsize=8)
-    style.centred(axes, -0.4, heads / 2, "positions", fontsize=8, color=style.GREY, rotation=90)
+    style.centred(axes, -1.9, heads / 2, "positions", fontsize=8, color=style.GREY, rotation=90)
     plt.show()
 
 
-def costs(
-    sent: Mapping[str, Mapping[int, float]],
-    formulas: Mapping[str, Any],
-    peaks: Mapping[str, Mapping[int, float]],
-) -> None:
-    """What each way sends over KV heads, and what a rank holds over T.
+def costs(sent: Mapping[str, Mapping[int, float]], formulas: Mapping[str, Any]) -> None:
+    """What each way sends over KV heads.
 
     Args:
         sent: way, then KV heads, to numbers per position and width.
         formulas: way to a function of the KV heads: the lines.
-        peaks: way, then T, to megabytes, on the rank that holds most.
     """
-    left, right = style.panels(1, 2, 3.9, "What a layer of attention costs a rank (N = 4, H = 16)")
+    title = "What one call of attention sends (N = 4, H = 16)"
+    axes = style.axes(3.5, title, "G, KV heads", "numbers sent, per position and width")
     fine = [2 ** (power / 20) for power in range(81)]
     for way, points in sent.items():
         colour, mark, line = LOOKS[way]
         size = 2 if way == "ring" else 1  # the all-gather lies on it
         fine_look = {"color": colour, "linestyle": line, "lw": 1.6 * size}
-        left.plot(fine, [formulas[way](g) for g in fine], **fine_look)
+        axes.plot(fine, [formulas[way](g) for g in fine], **fine_look)
         look = {"color": colour, "marker": mark, "ms": 3 + 3 * size, "linestyle": "", "label": way}
-        left.plot(list(points), list(points.values()), **look)
-    left.axvline(10 / 3, color=palette.NEUTRAL, linestyle=":", linewidth=1)
-    left.text(3.2, 330, "ring below\nUlysses", ha="right", va="top", fontsize=8)
-    left.set(xlabel="G, KV heads", ylabel="numbers sent, per position and width", ylim=(0, 340))
-    left.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, 0.8))
-    for way, points in peaks.items():
-        colour, mark, line = LOOKS[way]
-        look = {"color": colour, "marker": mark, "ms": 5, "linestyle": line, "label": way}
-        right.plot(list(points), list(points.values()), **look)
-    right.set_yscale("log")
-    right.set(xlabel="T, positions", ylabel="peak on the CPU, MB of tensors")
-    right.legend(frameon=False, fontsize=7.5, loc="upper left")
-    right.set_ylim(top=10 * right.get_ylim()[1])
-    for axes, points in ((left, sent["ring"]), (right, peaks["ring"])):
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(list(points), [f"{x:,}" for x in points])
-        axes.minorticks_off()
-        axes.grid(alpha=0.25)
+        axes.plot(list(points), list(points.values()), **look)
+    axes.axvline(10 / 3, color=palette.NEUTRAL, linestyle=":", linewidth=1)
+    axes.text(3.2, 330, "ring below\nUlysses", ha="right", va="top", fontsize=8)
+    axes.set_ylim(0, 340)
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, 0.8))
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(list(sent["ring"]), [f"{x:,}" for x in sent["ring"]])
+    axes.minorticks_off()
+    axes.grid(alpha=0.25)
+    plt.show()
+
+
+def held(shares: Mapping[str, float], ranks: int) -> None:
+    """The peak of the rank that holds most, for each way, beside one process and its 1/N.
+
+    Args:
+        shares: way to the share of one process's peak.
+    """
+    words = "peak memory of a rank / peak of one process, T = 1,024"
+    axes = style.axes(2.3, f"What one call of attention holds (N = {ranks}, H = 16, G = 4)", words)
+    for row, (way, share) in enumerate(shares.items()):
+        axes.barh(row, share, height=0.6, color=LOOKS[way][0])
+        axes.text(share + 0.01, row, f"{share:.2f}", va="center", fontsize=9)
+    axes.set_yticks(range(len(shares)), list(shares))
+    axes.set_ylim(len(shares) - 0.5, -1.1)
+    axes.set_xlim(0, 1.1)
+    for share, said in ((1 / ranks, "a quarter" if ranks == 4 else "1/N"), (1.0, "one process")):
+        axes.axvline(share, color=palette.NEUTRAL, linestyle="--", linewidth=1)
+        axes.text(share - 0.01, -0.72, said, ha="right", va="center", fontsize=8)
     plt.show()
 
 

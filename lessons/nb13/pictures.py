@@ -12,7 +12,14 @@ from nbtorchrun import palette
 WAIT = {"facecolor": palette.ACTIVITY["wait"], "edgecolor": "#888888", "hatch": "///"}
 PLAIN = {"facecolor": "#FFFFFF", "edgecolor": "#BBBBBB"}
 PART = {"input": "copy", "communication": "message"}  # the others are called as their activity
+BLACK = {"facecolor": "none", "edgecolor": "#000000", "linewidth": 2.2}
 FRAME = {"facecolor": "none", "edgecolor": palette.WRONG, "linewidth": 1.4}
+EXPOSED = FRAME | {"linewidth": 0.8, "hatch": "xxx"}
+MESSAGE = {
+    "facecolor": palette.ACTIVITY["message"],
+    "edgecolor": palette.outline(palette.ACTIVITY["message"]),
+    "linewidth": 0.7,
+}
 Spans = Sequence[tuple[float, float]]  # start and end in microseconds
 
 
@@ -35,7 +42,7 @@ def standing(stacks: Mapping[str, Sequence], waits: Callable) -> None:
             sick = rank == 2
             look = palette.ground(palette.ACTIVITY["copy"]) if sick else PLAIN
             if stack is None:
-                words = "ended, status 0" if sick else "raises: closed by peer"
+                words = "ended, status 0" if sick else "raised an error"
             else:
                 line = next(f.line for f in stack if f.file.endswith("zoo.py"))
                 words = f"{_place(stack)}, line {line}"
@@ -147,7 +154,9 @@ def whom_to_blame(marks: Sequence[Mapping], enter: Any, steps: int = 3) -> None:
     plt.show()
 
 
-def _legend(axes: Axes, colours: Mapping[str, str], waits: str = "", frame: str = "") -> None:
+def _legend(
+    axes: Axes, colours: Mapping[str, str], waits: str = "", frame: Mapping[str, Mapping] = {}
+) -> None:
     """What the colours mean, below the figure."""
     boxes = [
         plt.Rectangle((0, 0), 1, 1, facecolor=colour, edgecolor=palette.outline(colour), lw=0.5)
@@ -156,8 +165,8 @@ def _legend(axes: Axes, colours: Mapping[str, str], waits: str = "", frame: str 
     names = list(colours)
     if waits:
         boxes, names = [*boxes, plt.Rectangle((0, 0), 1, 1, **WAIT, lw=0.5)], [*names, waits]
-    if frame:
-        boxes, names = [*boxes, plt.Rectangle((0, 0), 1, 1, **FRAME)], [*names, frame]
+    for name, look in frame.items():
+        boxes, names = [*boxes, plt.Rectangle((0, 0), 1, 1, **look)], [*names, name]
     axes.figure.legend(
         boxes, names, ncols=len(names), frameon=False, loc="outside lower center", fontsize=8.5
     )
@@ -171,14 +180,27 @@ def causes(found: Mapping[str, Sequence[Mapping[str, float]]], parts: Sequence[s
             smallest time of each part: it holds no waiting.
         parts: in the order of a step.
     """
-    title = "Five real causes, and where their time goes"
-    axes = style.axes(3.0, title, "milliseconds per step (each part: the rank with the least)")
-    for row, ranks in enumerate(found.values()):
-        _bar(axes, row, {part: min(rank[part] for rank in ranks) for part in parts})
+    title = "Four real causes, and where their time goes"
+    axes = style.axes(3.0, title, "milliseconds per step (each part: the least of ranks and steps)")
+    for row, (cause, ranks) in enumerate(found.items()):
+        least = {part: min(rank[part] for rank in ranks) for part in parts}
+        _bar(axes, row, least)
+        if cause in STANDS:
+            before = sum(least[part] for part in parts[: parts.index(STANDS[cause])])
+            style.box(axes, 1e3 * before, row - 0.35, 1e3 * least[STANDS[cause]], 0.7, **BLACK)
     axes.set_yticks(range(len(found)), ["nothing planted", *list(found)[1:]])
     axes.invert_yaxis()
-    _legend(axes, {part: _colour(part) for part in parts})
+    frame = {"where the cause stands": BLACK}
+    _legend(axes, {part: _colour(part) for part in parts}, frame=frame)
     plt.show()
+
+
+STANDS = {
+    "decoding in Python": "input",
+    "a loop over samples": "forward",
+    "a message per row": "communication",
+    "clipping in Python": "update",
+}
 
 
 def one_rank(ranks: Sequence[Mapping[str, float]], parts: Sequence[str]) -> None:
@@ -221,6 +243,7 @@ def trace(
         if e["name"] == "forward" and e["pid"] == 0 and e.get("cat") == "user_annotation"
     )
     begin, end = steps[0][0], steps[1][0]
+    shown = 0.005 * (end - begin)  # the shortest exposed part that is drawn
     title = "The first of the three steps: what waits, what is hidden, what is exposed"
     axes = style.axes(3.0, title)
     axes.set_xlabel("time in milliseconds")
@@ -230,23 +253,35 @@ def trace(
             inside = [(e["ts"], e["ts"] + e["dur"]) for e in named]
             busy = _cut(work[rank], inside)
             _spans(axes, busy, rank - 0.38, 0.38, begin, palette.ACTIVITY[name])
-        waiting = [(a, b) for (a, _), (b, _) in zip(messages[rank], moving[rank], strict=True)]
-        for a, b in _join(waiting):
-            bar = [((a - begin) / 1e3, (b - a) / 1e3)]
-            axes.broken_barh(bar, (rank + 0.06, 0.28), **WAIT, lw=0)
-        travels = _join(moving[rank])
-        _spans(axes, travels, rank + 0.06, 0.28, begin, palette.ACTIVITY["message"])
-        bare = _without(travels, _join(work[rank]))
-        for a, b in ((a, b) for a, b in bare if b - a > 0.005 * (end - begin)):
-            bar = [((a - begin) / 1e3, (b - a) / 1e3)]
-            axes.broken_barh(bar, (rank + 0.06, 0.28), hatch="xxx", **FRAME | {"linewidth": 0.8})
+        lanes, busy = _lanes(messages[rank]), _join(work[rank])
+        height = 0.32 / (1 + max(lanes))
+        for lane, (came, _), (met, left) in zip(lanes, messages[rank], moving[rank], strict=True):
+            bare = [(a, b) for a, b in _without([(met, left)], busy) if b - a > shown]
+            for spans, look in (
+                ([(came, met)], WAIT | {"linewidth": 0}),
+                ([(met, left)], MESSAGE),
+                (bare, EXPOSED),
+            ):
+                bars = [((a - begin) / 1e3, (b - a) / 1e3) for a, b in spans]
+                axes.broken_barh(bars, (rank + 0.05 + lane * height, height), **look)
     style.rank_ticks(axes, range(len(messages)))
     axes.set_xlim(0, (end - begin) / 1e3)
     axes.set_ylim(len(messages) - 0.5, -0.5)
     names = ("forward", "backward", "update", "message")
     colours = {"all-reduce" if n == "message" else n: palette.ACTIVITY[n] for n in names}
-    _legend(axes, colours, waits="waits for the last rank", frame="exposed")
+    _legend(axes, colours, waits="waits for the last rank", frame={"exposed": EXPOSED})
     plt.show()
+
+
+def _lanes(spans: Spans) -> list[int]:
+    """A row for each span, so that spans which overlap have different rows."""
+    ends: list[float] = []
+    lanes = []
+    for start, end in spans:
+        lane = next((n for n, last in enumerate(ends) if last <= start), len(ends))
+        ends[lane : lane + 1] = [end]
+        lanes.append(lane)
+    return lanes
 
 
 def _spans(axes: Axes, spans: Spans, bottom: float, height: float, origin: float, colour: str):
@@ -293,7 +328,7 @@ def one_run(counted: Mapping[int, Mapping[str, float]]) -> None:
             axes.text(ratio + 0.03, row, f"{ratio:.2f}", va="center", fontsize=9, bbox=ground)
         axes.axvline(1, color=palette.NEUTRAL, linestyle="--", linewidth=0.9)
         axes.set_xlim(0, 1.6)
-        axes.set_xlabel("times PaLM's MFU")
+        axes.set_xlabel("times the MFU as PaLM counts it")
         axes.set_title(f"T = {length:,} tokens", loc="left", fontsize=10)
     every[0].invert_yaxis()
     plt.show()

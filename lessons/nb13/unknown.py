@@ -1,5 +1,6 @@
 """The five unknown runs of notebook 13: the evidence of each, and whether an answer is right."""
 
+import re
 from typing import NamedTuple
 
 from nbtorchrun.diagnosis.stacks import frames, stacks
@@ -37,8 +38,8 @@ def evidence(number: int) -> None:
         print(f"  rank {rank.index}: {how}, last said {said!r}")
         if stack:
             print("    " + " <- ".join(map(str, stack)))
-        if "closed by peer" in rank.stderr:
-            print("    raised RuntimeError: Connection closed by peer")
+        if told := re.search("Connection (closed|reset) by peer", rank.stderr):
+            print(f"    raised RuntimeError: {told[0]}")
         if worker := rank.stderr.partition("(most recent call first):")[2]:
             calls = frames("Current thread" + worker)
             print("    its data loader's worker: " + " <- ".join(map(str, calls[:2])))

@@ -79,7 +79,7 @@ def who_notices(
     found: Mapping[str, tuple[Sequence[tuple[int, float]], float | None]],
     watched: float,
 ) -> None:
-    """For each damage, when each rank noticed, and when all four were back.
+    """For each damage, when each rank noticed, and when all four had all-reduced again.
 
     Args:
         found: damage to ((rank, seconds) of those that noticed, seconds until all were back).
@@ -105,7 +105,7 @@ def who_notices(
             axes.text(widest, row - 0.12, said, ha="right", va="bottom", fontsize=9)
     for rank in range(4):
         axes.plot([], [], "o", color=palette.colour(rank), label=f"rank {rank} notices")
-    axes.plot([], [], "*", color="black", markersize=13, label="all four are back")
+    axes.plot([], [], "*", color="black", markersize=13, label="all four work again")
     names = [f"{what}\nand its ranks" if "agent" in what else what for what in found]
     axes.set_yticks(range(len(found)), names)
     axes.set_ylim(len(found) - 0.4, -0.6)
@@ -175,34 +175,36 @@ def state() -> None:
 
 
 def forgetting(rows: Sequence[Mapping]) -> None:
-    """Loss curves of resumed runs: two that show what is missing, three that don't.
+    """Losses of resumed runs: two mistakes that show, and three as differences from no mistake.
 
     Args:
         rows: what each run reported: `seed`, `forgot`, and `losses` of steps 21 to 40.
     """
-    title = "What a resumed run forgot. Two mistakes show in the loss, three hide."
-    every = style.panels(1, 2, 3.5, title)
-    groups = ("model", "schedule"), ("optimizer", "place", "random")
+    every = style.panels(1, 2, 3.6, "What a resumed run forgot: two mistakes show, three hide")
     curves = {(row["seed"], row["forgot"]): row["losses"] for row in rows}
-    steps = range(21, 41)
     whole = [curves[seed, "nothing"] for seed in range(3)]
     low, high = ([pick(each) for each in zip(*whole, strict=True)] for pick in (min, max))
+    steps = range(21, 41)
+    every[0].fill_between(steps, low, high, color="#DDDDDD", label="nothing, three seeds")
+    every[0].plot(steps, whole[0], color="black", linewidth=1.2, label="nothing, seed 0")
+    every[1].axhline(0, color="black", linewidth=1.2, label="nothing")
+    groups = ("model", "schedule"), ("optimizer", "place", "random")
     for axes, parts in zip(every, groups, strict=True):
-        axes.fill_between(steps, low, high, color="#DDDDDD", label="nothing, three seeds")
-        axes.plot(steps, whole[0], color="black", linewidth=1.2, label="nothing, seed 0")
-        for part in parts:
-            for seed in range(3):
-                look = {"color": FORGOT[part], "linewidth": 1.6 if seed == 0 else 0.6}
-                look["alpha"] = 1 if seed == 0 else 0.45
-                name = f"the {part}" if part != "random" else "the random states"
-                label = name if seed == 0 else None
-                axes.plot(steps, curves[seed, part], label=label, **look)
+        for part, seed in itertools.product(parts, range(3)):
+            name = f"the {part}" if part != "random" else "the random states"
+            look = {"color": FORGOT[part], "linewidth": 1.6 if seed == 0 else 0.6}
+            look |= {"alpha": 1 if seed == 0 else 0.45, "label": name if seed == 0 else None}
+            losses = curves[seed, part]
+            if axes is every[1]:  # each beside the complete run with the same seed
+                losses = [loss - full for loss, full in zip(losses, whole[seed], strict=True)]
+            axes.plot(steps, losses, **look)
         axes.set_xlabel("step (resumed after step 20)")
         axes.set_xticks(range(20, 41, 5))
         bottom, top = axes.get_ylim()
         axes.set_ylim(bottom, top + 0.45 * (top - bottom))  # room for the legend
         axes.legend(frameon=False, fontsize=8.5, loc="upper right")
     every[0].set_ylabel("loss, in nats (mean of 3 ranks)")
+    every[1].set_ylabel("loss minus the complete run's, in nats")
     plt.show()
 
 
@@ -275,17 +277,22 @@ def save_in_time() -> None:
     plt.show()
 
 
-def kills(over: Sequence[Mapping], sharded: Sequence[Mapping]) -> None:
+def kills(over: Sequence[Mapping], drafted: Sequence[Mapping], sharded: Sequence[Mapping]) -> None:
     """What can be loaded after each kill, over the moment of the kill.
 
     Args:
         over: kills of one process that saves over the last file; `ms` and `lost` of each.
+        drafted: kills of one process that saves to a draft and renames it.
         sharded: kills of two ranks that write drafts, rename, and write a manifest last.
     """
     title = "Each mark is a save, killed before it was over. What can be loaded?"
-    every = style.panels(2, 1, 3.8, title, sharex=True)
-    names = "One process: torch.save over the last file", "Two ranks: draft, rename, manifest last"
-    for axes, reports, name in zip(every, (over, sharded), names, strict=True):
+    every = style.panels(3, 1, 5.0, title, sharex=True)
+    ways = {
+        "One process: torch.save over the last file": over,
+        "One process: torch.save to a draft, then rename": drafted,
+        "Two ranks: draft, rename, manifest last": sharded,
+    }
+    for axes, (name, reports) in zip(every, ways.items(), strict=True):
         for row, (lost, (marker, colour, _)) in enumerate(LEFT.items()):
             hits = [report["ms"] for report in reports if report["lost"] == lost]
             axes.plot(hits, [row] * len(hits), marker, color=colour, alpha=0.6)
@@ -293,9 +300,9 @@ def kills(over: Sequence[Mapping], sharded: Sequence[Mapping]) -> None:
         axes.set_ylim(-0.5, 2.5)
         axes.set_title(name, loc="left", fontsize=10)
         axes.set_ylabel("can be loaded")
-    latest = max(report["ms"] for report in (*over, *sharded))
-    every[1].set_xlim(0, 1.03 * latest)  # shared by both
-    every[1].set_xlabel("the moment of the kill: ms after the save began")
+    latest = max(report["ms"] for reports in ways.values() for report in reports)
+    every[0].set_xlim(0, 1.03 * latest)  # shared by all
+    every[-1].set_xlabel("the moment of the kill: ms after the save began")
     plt.show()
 
 

@@ -15,24 +15,26 @@ ROLES = {"train": palette.ACTIVITY["backward"], "generate": palette.ACTIVITY["fo
 
 def loop() -> None:
     """The loop of training and generating, over two and two ranks."""
-    axes = show.style.axes(2.9, "Two engines: weights go one way, answers come back the other way")
+    axes = show.style.axes(2.7, "Two engines: weights go one way, answers come back the other way")
     axes.axis("off")
-    axes.set(xlim=(0, 10), ylim=(3.1, -0.2))
-    sides = ((0.1, "trainers (FSDP)", (0, 1)), (6.9, "generators (tensor parallel)", (2, 3)))
+    axes.set(xlim=(0, 10), ylim=(2.95, -0.15))
+    sides = ((0.1, "trainers (FSDP)", (0, 1)), (6.7, "generators (tensor parallel)", (2, 3)))
     for left, name, ranks in sides:
-        show.style.centred(axes, left + 1.5, 0.0, name, weight="bold")
+        show.style.box(axes, left, 0.0, 3.2, 2.9, facecolor="none", edgecolor=show.style.GREY)
+        show.style.centred(axes, left + 1.6, 0.27, name, weight="bold")
         for row, rank in enumerate(ranks):
             look = palette.ground(palette.colour(rank))
-            show.style.box(axes, left, 0.35 + 1.2 * row, 3.0, 0.95, **look)
+            show.style.box(axes, left + 0.15, 0.55 + 1.15 * row, 2.9, 0.95, **look)
             what = ("half of one long row", "half of the heads")[rank > 1]
             words = f"rank {rank}: {what}"
-            show.style.centred(axes, left + 1.5, 0.82 + 1.2 * row, words)
+            show.style.centred(axes, left + 1.6, 1.02 + 1.15 * row, words)
     for y, start, end, words in (
-        (0.9, 3.2, 6.8, "weights, a version, a checksum"),
-        (2.1, 6.8, 3.2, "answers and their log-probabilities"),
+        (1.2, 3.35, 6.65, "weights"),
+        (2.0, 6.65, 3.35, "answers and their\nlog-probabilities"),
     ):
         _arrow(axes, (start, y), (end, y))
-        show.style.centred(axes, 5.0, y - 0.18, words, fontsize=8)
+        lift = 0.18 + 0.14 * words.count("\n")
+        show.style.centred(axes, 5.0, y - lift, words, fontsize=8)
     plt.show()
 
 
@@ -211,7 +213,7 @@ def rounded(
     limits: Mapping[str, float],
     derived: float = 0.0,
 ) -> None:
-    """The largest and the mean gap of some systems, beside what right engines in bfloat16 have.
+    """The largest or the mean gap of some systems, beside what right engines in bfloat16 have.
 
     Args:
         seeds: for each seed, the gaps of each system in each update, "largest" and "mean".
@@ -219,9 +221,9 @@ def rounded(
         limits: for each kind of gap, a limit that is measured.
         derived: a limit for the largest gap, if it is not 0.
     """
-    title = "Small steps, and rounding" if not derived else "Everything in bfloat16"
+    title = "Everything in bfloat16" if "none" in systems else "Small steps, and rounding"
     title += ". Small dots: each update; large dots: the highest of a seed"
-    panels = show.style.panels(1, 2, 0.8 + 0.42 * (len(systems) + 1), title, sharey=True)
+    panels = show.style.panels(1, len(limits), 0.8 + 0.42 * (len(systems) + 1), title, sharey=True)
     bugs = [bug for bug in seeds[0] if bug != "at rest"]
     for axes, (kind, limit) in zip(panels, limits.items(), strict=True):
         for place, system in enumerate(systems):
