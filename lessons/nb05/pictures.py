@@ -60,8 +60,9 @@ def memory(
         axes.set_xlabel("operations, in order")
         if limit:
             axes.axhline(limit[0], **LINE)
-            axes.annotate(limit[1], (0, limit[0]), (3, 2), textcoords="offset points")
-            axes.texts[-1].set(color=style.GREY, fontsize=8)
+            place = {"xytext": (3, 4), "textcoords": "offset points", "va": "bottom"}
+            ground = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+            axes.annotate(limit[1], (0, limit[0]), fontsize=8, bbox=ground, **place)
     for axes in every[::columns]:
         axes.set_ylabel(y)
     every[0].set_ylim(top=1.12 * every[0].get_ylim()[1])  # room for the phases' names
@@ -119,7 +120,7 @@ def flat_layer(*, ranks: int, title: str) -> None:
     for value in range(length + padding):
         colour = palette.MEMORY["parameters" if value < length else "other"]
         _cell(axes, value, 2.6, words[value] if value < length else "0", colour)
-    style.centred(axes, length + padding + 0.9, 2.88, "flat tensor", ha="left")
+    style.centred(axes, length + padding + 0.2, 2.88, "flat tensor", ha="left")
     if padding:
         style.centred(axes, length + padding / 2, 2.42, "padding", fontsize=8)
     for rank in range(ranks):
@@ -129,7 +130,7 @@ def flat_layer(*, ranks: int, title: str) -> None:
         style.centred(axes, (rank + 0.5) * share, 3.8, f"rank {rank}'s shard")
         for edge in (rank * share + 0.06, (rank + 1) * share - 0.06):
             axes.plot([edge, edge], [3.2, 3.5], color=colour, linewidth=1)
-    axes.set_xlim(-0.3, length + padding + 3)
+    axes.set_xlim(-0.3, length + padding + 1.3)
     axes.set_ylim(4.3, -0.7)
     plt.show()
 
