@@ -210,11 +210,20 @@ def batches(
         for number, group in enumerate(each):  # the best rate of each experiment, side by side
             best = int(group.argmin())
             beside = rates[best] * 1.09 ** (number - (len(each) - 1) / 2)
-            left.plot(beside, group[best], "o", color=shade, ms=8, mfc="none", alpha=0.8)
+            size = 5 if batch == sizes[-1] else 8
+            left.plot(beside, group[best], "o", color=shade, ms=size, mfc="none", alpha=0.8)
+    failed = {batch: each.isinf().any(0).tolist() for batch, each in needed.items()}
+    some = max(n for each in failed.values() for n, fails in enumerate(each) if not fails)
+    drawn = min(some + 2, len(rates))  # up to the first rate at which every batch fails
+    for row, (shade, batch) in enumerate(zip(shades, sizes, strict=True)):
+        crosses = [rates[n] for n in range(drawn) if failed[batch][n]]
+        left.plot(crosses, [5500 / 1.3**row] * len(crosses), "x", color=shade, ms=5)
+    left.text(rates[0], 7000, "cross: an experiment failed at this rate", fontsize=9, color=GREY)
     left.set(xscale="log", yscale="log", xlabel="learning rate (log)", ylabel="steps (log)")
-    left.set_xticks(rates[::2], [f"{rate:g}" for rate in rates[::2]])
+    left.set(ylim=(20, 11000))
+    left.set_xticks(rates[:drawn], [f"{rate:g}" for rate in rates[:drawn]])
     left.minorticks_off()
-    left.legend(frameon=False, fontsize=9)
+    left.legend(frameon=False, fontsize=9, loc="lower left", labelspacing=0.25)
     left.set_title("lines: means of 4 experiments; circles: best of each", fontsize=10, loc="left")
     best = [each.amin(1) for each in needed.values()]
     mean = [float(each.mean()) for each in best]

@@ -2,8 +2,8 @@
 
 ANSWERS = {
     "crossings-counted": lambda times: "d" if times == 4 else f"{times:g} times",
-    "expert-bytes-found": "c",
+    "unreduced-found": "b",
     "57a24cf7": "d",
-    "balanced": lambda busiest: "c" if 3 < busiest <= 4 else f"{busiest:.1f} even shares",
+    "balanced": lambda busiest: "a" if 3.5 < busiest <= 4 else f"{busiest:.1f} even shares",
     "divided": "c",
 }

@@ -1,6 +1,6 @@
 """The pictures that notebook 12 alone draws."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,8 +13,7 @@ GREY = show.style.GREY
 EXPERTS = ("#AA4499", "#44AA99", "#999933", "#6699CC")  # no rank has these colours
 WAYS = {"none": ("#444444", "-"), "loss": ("#AA4499", "--"), "bias": ("#44AA99", "-.")}
 WAYS["plain"] = ("#999933", ":")
-NAMES = {"none": "8 experts, no balance", "loss": "8 experts, auxiliary loss"}
-NAMES |= {"bias": "8 experts, bias", "plain": "one expert for every token"}
+NAMES = {"none": "no balance", "loss": "auxiliary loss, 0.1", "bias": "bias, 0.01 per step"}
 
 
 def router(scores: np.ndarray, chosen: np.ndarray, capacity: int | None = None) -> None:
@@ -122,75 +121,146 @@ def journey(destinations: Sequence[Sequence[int]]) -> None:
     plt.show()
 
 
-CALLS = {  # title: for each rank, the experts whose gradients it hands to the all-reduce, in order
-    "rank 1 lacks the last expert": ((0, 1, 2), (0, 1)),
-    "each rank lacks another expert": ((0, 1), (0, 2)),
+CALLS = {  # title: for each rank, expert -> the gradient that it hands to its all-reduce, in order
+    "rank 1 lacks the last expert": ({0: 1, 1: 20, 2: 300}, {0: 4_000, 1: 50_000}),
+    "each rank lacks another expert": ({0: 1, 1: 20}, {0: 4_000, 2: 600_000}),
 }
 
 
 def pairing() -> None:
-    """Which all-reduce of rank 0 is matched with which of rank 1."""
+    """Which all-reduce of rank 0 is matched with which of rank 1, and what comes out."""
     title = "All-reduces are matched by their order, not by what they carry"
-    every = show.style.panels(1, 2, 2.7, title, bare=True)
+    every = show.style.panels(1, 2, 2.9, title, bare=True)
     for axes, (name, calls) in zip(every, CALLS.items(), strict=True):
-        axes.set(xlim=(-1.1, 4.1), ylim=(3.4, -0.6))
+        axes.set(xlim=(-1.1, 4.1), ylim=(3.5, -0.9))
         axes.set_title(name, loc="left", fontsize=9)
-        for rank, experts in enumerate(calls):
+        for rank, given in enumerate(calls):
             top = 0.1 + 1.9 * rank
             show.style.centred(axes, -0.6, top + 0.4, f"rank {rank}", fontsize=9)
-            for order, expert in enumerate(experts):
+            for order, (expert, gradient) in enumerate(given.items()):
                 look = palette.ground(EXPERTS[expert])
                 show.style.box(axes, 1.35 * order, top, 1.1, 0.8, **look)
-                show.style.centred(axes, 1.35 * order + 0.55, top + 0.4, f"expert {expert}")
-        for order in range(3):
-            pair = [each[order] if order < len(each) else None for each in calls]
+                words = f"expert {expert}\n{gradient:,}"
+                show.style.centred(axes, 1.35 * order + 0.55, top + 0.4, words)
+        for order in range(max(map(len, calls))):
+            pair = [list(given.items())[order : order + 1] for given in calls]
             middle = 1.35 * order + 0.55
-            if None not in pair:
-                same = pair[0] == pair[1]
-                look = {"arrowstyle": "<->", "lw": 1.2 if same else 2.2, "shrinkA": 0, "shrinkB": 0}
-                look["color"] = GREY if same else palette.WRONG
-                axes.annotate("", (middle, 1.96), (middle, 0.94), arrowprops=look)
-                words = "" if same else "added to each other"
-                show.style.centred(axes, middle + 0.1, 3.1, words, color=palette.WRONG)
-            elif pair != [None, None]:
-                show.style.centred(axes, middle, 1.5, "waits\nin vain", color=palette.WRONG)
-    show.style.centred(every[0], 1.9, 3.1, "call 1, call 2, call 3 of each rank", color=GREY)
+            show.style.centred(axes, middle, -0.3, f"call {order + 1}", fontsize=8, color=GREY)
+            if not all(pair):
+                words = "waits\nin vain"
+                show.style.centred(axes, middle, 1.5, words, fontsize=9, color=palette.WRONG)
+                continue
+            ((one, first),), ((other, second),) = pair
+            hue = GREY if one == other else palette.WRONG
+            look = {"arrowstyle": "<->", "lw": 1.2 if one == other else 2.2, "color": hue}
+            look |= {"shrinkA": 0, "shrinkB": 0}
+            axes.annotate("", (middle, 1.96), (middle, 0.94), arrowprops=look)
+            words = f"{first + second:,}"
+            axes.text(middle + 0.1, 1.45, words, fontsize=9, color=hue, va="center")
+            if one != other:
+                words = f"each rank takes\n{first + second:,} for the\ngradient of its expert"
+                place = {"fontsize": 9, "color": hue, "va": "center"}
+                axes.text(middle + 0.75, 2.4, words, **place)
     plt.show()
 
 
-def balance(run: Run, plain: Run) -> None:
-    """How busy the busiest expert is, and the loss, step by step, for each way and seed.
+def balance(run: Run, plain: Run, gentle: Mapping[str, Run]) -> None:
+    """How busy the busiest expert is, step by step, and what the loss is at the end.
 
     Args:
         run: its rank 0 reported `balance`, `seed`, `step`, `busiest` and `loss`.
         plain: the same of a layer with one expert.
+        gentle: way -> the same with a smaller coefficient.
     """
-    found: dict[tuple[str, int], list] = {}
-    for each in run.ranks[0].reports:
-        found.setdefault((each["balance"], each["seed"]), []).append(each)
-    for each in plain.ranks[0].reports:
-        found.setdefault(("plain", each["seed"]), []).append(each)
-    title = "Balance evens the work; in 150 steps the training loss is higher (three seeds)"
-    left, right = show.style.panels(1, 2, 3.3, title)
-    for (way, seed), rows in found.items():
+    found = {way: _of_seeds(run, way) for way in ("none", "loss", "bias")}
+    title = "Balance evens the work; with these coefficients the mean loss is higher (three seeds)"
+    left, right = show.style.panels(1, 2, 3.5, title)
+    for way, seeds in found.items():
         hue, dash = WAYS[way]
-        look = {"color": hue, "ls": dash, "lw": 1.3, "label": NAMES[way] if seed == 0 else None}
-        every = ((left, "busiest"), (right, "loss"))
-        for axes, key in every[way == "plain" :]:  # a single expert is always even
-            values = np.array([row[key] for row in rows])
-            width = min(15, len(values))
-            smooth = np.convolve(values, np.ones(width) / width, "valid")
-            axes.plot(np.arange(len(smooth)) + width, smooth, **look)
+        width = min(15, seeds["busiest"].shape[1])
+        smooth = [np.convolve(row, np.ones(width) / width, "valid") for row in seeds["busiest"]]
+        steps = np.arange(len(smooth[0])) + width
+        left.plot(steps, np.transpose(smooth), color=hue, ls=dash, lw=0.8, alpha=0.45)
+        left.plot(steps, np.mean(smooth, 0), color=hue, ls=dash, lw=2.2)
+        at, low = LABELS[way]
+        left.text(150, at, NAMES[way], fontsize=8, color=palette.outline(hue), ha="right", va=low)
     left.axhline(1, color=GREY, lw=0.8)
     left.text(20, 1.03, "all experts equally busy", fontsize=8, color=GREY, va="bottom")
     words = "tokens of the busiest expert\n(even shares, mean of 15 steps)"
-    left.set(xlabel="step", ylabel=words, ylim=(0.8, None))
-    right.set(xlabel="step", ylabel="training loss\n(log scale, mean of 15 steps)", yscale="log")
-    right.set_yticks((0.1, 0.2, 0.5, 1, 2), ("0.1", "0.2", "0.5", "1", "2"))
-    right.minorticks_off()
-    left.set_title("how busy the busiest expert is", loc="left", fontsize=9)
-    right.set_title("training loss", loc="left", fontsize=9)
-    right.legend(frameon=False, fontsize=8)
+    left.set(xlabel="step", ylabel=words, ylim=(0.8, 4.4), yticks=(1, 2, 3, 4))
+    left.set_title("step by step (thin: a seed; thick: the mean)", loc="left", fontsize=9)
+
+    start = _at_the_end(right, found["none"], "none", "o", "no balance", (0.13, 0, "left"))
+    for way, names in ENDS.items():
+        small = _at_the_end(right, _of_seeds(gentle[way], way), way, "D", *names[0])
+        large = _at_the_end(right, found[way], way, "o", *names[1])
+        look = {"color": WAYS[way][0], "ls": WAYS[way][1], "lw": 1.5}
+        right.plot(*zip(start, small, large, strict=True), **look)
+    near = 0.13, 0, "left"
+    _at_the_end(right, _of_seeds(plain, "none"), "plain", "s", "one expert", near)
+    right.set(xlabel="busiest expert (even shares)", ylabel="training loss")
+    right.set(xlim=(0.8, 4.7), xticks=(1, 2, 3, 4))
+    words = "means of the last 20 steps (pale: a seed)"
+    right.set_title(words, loc="left", fontsize=9)
+    plt.show()
+
+
+LABELS = {"none": (4.06, "bottom"), "loss": (1.28, "top"), "bias": (2.72, "bottom")}  # heights
+ENDS = {  # the smaller and the larger coefficient, and where to write them
+    "loss": (("loss 0.02", (0.05, 0.009, "left")), ("loss 0.1", (0, 0.009, "center"))),
+    "bias": (("bias 0.003", (-0.05, -0.009, "right")), ("bias 0.01", (0, 0.009, "center"))),
+}
+
+
+def _of_seeds(run: Run, way: str) -> dict[str, np.ndarray]:
+    """What rank 0 reported of one way: `busiest` and `loss`, each (seeds, steps)."""
+    rows = [each for each in run.ranks[0].reports if each["balance"] == way]
+    seeds = sorted({each["seed"] for each in rows})
+    return {
+        key: np.array([[row[key] for row in rows if row["seed"] == seed] for seed in seeds])
+        for key in ("busiest", "loss")
+    }
+
+
+def _at_the_end(
+    axes: Axes, seeds: dict[str, np.ndarray], way: str, marker: str, words: str, near: tuple
+) -> tuple[float, float]:
+    """A small point for each seed, and a large one, named, for their mean, which is returned."""
+    hue = WAYS[way][0]
+    x, y = (seeds[key][:, -20:].mean(1) for key in ("busiest", "loss"))
+    axes.plot(x, y, marker, color=hue, ms=4, alpha=0.4, mew=0)
+    axes.plot(x.mean(), y.mean(), marker, color=hue, ms=8, zorder=3)
+    at = x.mean() + near[0], y.mean() + near[1]
+    look = {"fontsize": 8, "color": palette.outline(hue), "ha": near[2], "zorder": 4}
+    axes.text(*at, words, va="center", **look)
+    return x.mean(), y.mean()
+
+
+def whose_tokens(ranks: int) -> None:
+    """Whose tokens a rank's gradient of the router has seen, and whose that of its expert."""
+    title = "Whose tokens a gradient has seen: the exchange brings all of them to an expert"
+    axes = show.style.axes(2.9, title)
+    axes.axis("off")
+    axes.set(xlim=(-1.6, 3.0 * ranks + 2.4), ylim=(3.5, -0.5))
+    for top, words in ((0.2, "the\nrouter"), (2.0, "its own\nexpert")):
+        show.style.centred(axes, -0.8, top + 0.6, f"gradient of\n{words}")
+    for rank in range(ranks):
+        left, part = 3.0 * rank, 2.6 / ranks
+        show.style.centred(axes, left + 1.3, -0.15, f"on rank {rank}")
+        for source in range(ranks):
+            at, words = left + source * part, f"rank\n{source}'s"
+            look = palette.ground(palette.colour(source))
+            empty = {"facecolor": "none", "edgecolor": "#AAAAAA", "linestyle": ":"}
+            show.style.box(
+                axes, at + 0.03, 0.2, part - 0.06, 1.2, **look if source == rank else empty
+            )
+            show.style.box(axes, at + 0.03, 2.0, part - 0.06, 1.2, **look)
+            show.style.centred(axes, at + part / 2, 2.6, words, fontsize=8)
+            words = words if source == rank else "not\nseen"
+            hue = "black" if source == rank else GREY
+            show.style.centred(axes, at + part / 2, 0.8, words, fontsize=8, color=hue)
+    for top, words in ((0.8, "the ranks have\nto add up"), (2.6, "complete")):
+        axes.text(3.0 * ranks, top, words, fontsize=9, va="center")
     plt.show()
 
 
