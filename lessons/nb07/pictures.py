@@ -118,23 +118,24 @@ def moves(tables: Mapping[str, Tensor]) -> None:
 def blocks() -> None:
     """The lab's block beside one of 2026."""
     axes = show.style.axes(3.4, "A block of 2017 and one of 2026; what is new is tinted", width=10)
-    axes.set(xlim=(-3.2, 16.2), ylim=(-4.6, 1.9))
+    axes.set(xlim=(-3.2, 18.4), ylim=(-4.6, 1.9))
     axes.axis("off")
-    rows = {
-        0.0: ("2017, the lab", ["attention", "+", "layer norm", "feed-forward", "+", "layer norm"]),
-        -3.2: ("2026", ["RMSNorm", "attention,\nrotary", "+", "RMSNorm", "SwiGLU", "+"]),
+    lab = ["attention", "+", "layer norm", "feed-forward", "+", "layer norm"]
+    rows = {  # by height: the name, the first column, the parts
+        0.0: ("2017, the lab", 1, lab),
+        -3.2: ("2026", 0, ["RMSNorm", "attention,\nrotary", "+", "RMSNorm", "SwiGLU", "+"]),
     }
-    for y, (name, parts) in rows.items():
+    for y, (name, column, parts) in rows.items():
         show.style.centred(axes, -2.3, y, name, fontsize=10)
-        places = [1.6 + 2.4 * number for number in range(len(parts))]
+        places = [1.6 + 2.4 * (column + number) for number in range(len(parts))]
         axes.annotate("", (places[0] - 0.95, y), (-0.9, y), arrowprops=ARROW)
-        show.style.centred(axes, -0.6, y + 0.4, "x", fontsize=9)
+        show.style.centred(axes, places[0] - 2.2, y + 0.4, "x", fontsize=9)
         for left, right in pairwise(places):
             axes.annotate("", (right - 0.95, y), (left + 0.95, y), arrowprops=ARROW)
         axes.annotate("", (places[-1] + 2.0, y), (places[-1] + 0.95, y), arrowprops=ARROW)
         sums = [x for x, part in zip(places, parts, strict=True) if part == "+"]
         after = {"2026": sums[0]}.get(name, places[2])  # where the second residual starts
-        for start, end in ((-0.3, sums[0]), (after + 1.2, sums[1])):
+        for start, end in ((places[0] - 1.9, sums[0]), (after + 1.2, sums[1])):
             axes.plot([start, start, end], [y, y + 1.2, y + 1.2], color=GREY, lw=1.2)
             axes.annotate("", (end, y + 0.5), (end, y + 1.24), arrowprops=ARROW)
         for x, part in zip(places, parts, strict=True):
