@@ -118,6 +118,9 @@ def mistakes(sizes: Sizes, cut: Cut, stage: int, m: int) -> dict[str, float]:
         "What does this stage of ZeRO share out, and what stays whole?": {"state": 16},
         "Stage 1 shares out the optimizer's 12 bytes, stage 3 all 16.": {"state": two},
         "While a layer runs again, it needs all that it keeps.": {"one": 0},
+        "With recomputation, count all inputs, and `layer_bytes` once on top, in full.": {
+            "one": 1 - sizes.input / sizes.layer
+        },
         "With recomputation each layer keeps only its input.": {"input": sizes.layer, "one": 0},
     }
     return {hint: memory(sizes, cut, stage, m, **terms) for hint, terms in wrong.items()}
@@ -174,6 +177,7 @@ WRONG = [
         "stage 3 all 16",
     ),
     ("the layer that runs again", " + layer_bytes", "", "needs all that it keeps"),
+    ("its input counted once", " + layer_bytes", " + layer_bytes - input_bytes", "in full"),
     ("recomputation saves nothing", "if cut.recompute:", "if False:", "only its input"),
     (
         "nothing returned",

@@ -50,6 +50,8 @@ def memory(held: Mapping[str, float], layers: int) -> None:
     axes.text(1, 75, "76 GB: 4 GB stay free", color=show.style.GREY, va="top")
     middle = layers + 0.5
     axes.axvline(middle, color="white", lw=1)
+    look = {"ha": "center", "va": "bottom", "fontsize": 9}
+    axes.text(middle, top[layers + 1] + 0.5, "the peak: softmax", **look)
     for at, words in ((middle / 2, "forward"), (1.5 * middle, "backward")):
         axes.text(at, 66, words, ha="center", color=show.style.GREY)
     axes.set(xlim=(0, len(steps) - 1), ylim=(0, 88))
