@@ -72,6 +72,8 @@ def hint(got: list[list[int]] | None, sizes: list[int], cap: int, first_cap: int
     """The question that fits wrong buckets."""
     if got is None:
         return "Return a list of lists of places (ints), one list per bucket."
+    if got == [[]] and not sizes:
+        return "Without parameters there is nothing to send: return an empty list."
     if [] in got:
         return "An empty bucket is an empty message. When do you begin a new bucket?"
     expected = buckets(sizes, cap, first_cap)
@@ -160,6 +162,7 @@ WRONG = [
         "return [[], *buckets]",
         "An empty bucket is an empty message",
     ),
+    ("a bucket without parameters", RETURN, "return buckets or [[]]", "there is nothing to send"),
     (
         "too large is left out",
         RETURN,

@@ -2,7 +2,6 @@
 
 BUCKETS = {"a": 1, "b": 0.7, "c": 0.5}  # of the flat version's step
 TIMES = {"a": 1, "b": 2, "c": 4.5, "d": 9}  # what a token counts
-LAYERS = {"a": 0.9, "b": 4.5, "c": 8.5, "d": 12.5}  # in one message: fewer than these
 
 
 def _nearest(options: dict[str, float], found: float) -> str:
@@ -14,7 +13,6 @@ ANSWERS = {
     "found-launch-imitations": "b",
     "forgetful-run": "d",
     "names-messages-local": lambda share: _nearest(BUCKETS, share),
-    "kept-1-143": lambda layers: next(key for key, most in LAYERS.items() if layers < most),
     "tokens-to-hide": "b",
     "token-counts-seen": lambda times: _nearest(TIMES, times),
 }

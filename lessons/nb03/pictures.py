@@ -103,8 +103,8 @@ def the_test() -> None:
 
 def distances(found: Mapping[str, Sequence[float]]) -> None:
     """Draw how far each training ends from one process: a dot for each seed."""
-    title = "Forgot to divide by N: who notices? (three seeds each)"
-    axes = style.axes(2.2, title, "largest distance from one process after five steps (log scale)")
+    title = "Three planted mistakes: who notices? (three seeds each)"
+    axes = style.axes(2.8, title, "largest distance from one process after five steps (log scale)")
     for row, values in enumerate(found.values()):
         axes.plot(values, [row] * len(values), "o", color=palette.NEUTRAL, ms=7, alpha=0.7)
     axes.set_xscale("log")
@@ -320,49 +320,60 @@ def hiding(
 
 
 def roofline(
-    seconds: Callable[[float, float, float], tuple[float, float]],
-    links: Mapping[str, float],
-    batch: float,
-    length: int,
+    seconds: Callable[[float, float, float], tuple[float, float]], links: Mapping[str, float]
 ) -> None:
-    """Draw what a step achieves over tokens per GPU, and over the number of GPUs.
+    """Draw what share of a step is computing, over the tokens per GPU.
 
     Args:
         seconds: takes tokens per GPU, bytes per second that leave a machine of eight GPUs, and the
             number of machines; gives the seconds of computing alone and of the step.
         links: name to bytes per second that leave a machine.
-        batch: tokens per step of all GPUs, in the second picture.
-        length: tokens in a sequence: a line marks where each GPU has one.
     """
-    title = "When do messages hide, and when does DDP stop scaling?"
-    left, right = style.panels(1, 2, 3.8, title)
-    tokens = [10 ** (2 + 4.5 * k / 120) for k in range(121)]
-    gpus = [2**k for k in range(3, 15)]
+    title = "When do messages hide? (triangles: from here on all is hidden)"
+    words = "tokens per GPU and step (log scale)", "% of the step spent computing"
+    axes = style.axes(3.4, title, *words)
+    tokens = [10 ** (2 + 3.5 * k / 700) for k in range(701)]
     for (name, link), line in zip(links.items(), LINES, strict=True):
         look = {"color": palette.NEUTRAL, "linestyle": line, "label": name}
         shares = [(computing := seconds(n, link, 128))[0] / computing[1] for n in tokens]
-        left.semilogx(tokens, [100 * share for share in shares], **look)
+        axes.semilogx(tokens, [100 * share for share in shares], **look)
         knee = next(n for n, share in zip(tokens, shares, strict=True) if share > 0.999)
-        left.plot([knee], [100], "v", color=EDGE, ms=8, clip_on=False)
+        axes.plot([knee], [100], "v", color=EDGE, ms=8, clip_on=False)
+    axes.set_ylim(0, 105)
+    axes.grid(alpha=0.2)
+    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 0.05))
+    plt.show()
+
+
+def scaling(
+    seconds: Callable[[float, float, float], tuple[float, float]],
+    links: Mapping[str, float],
+    batch: float,
+    length: int,
+) -> None:
+    """Draw how many times as fast a step gets, over the number of GPUs that share one batch.
+
+    Args:
+        seconds: as in `roofline`.
+        links: name to bytes per second that leave a machine.
+        batch: tokens per step of all GPUs.
+        length: tokens in a sequence: a line marks where each GPU has one.
+    """
+    title = f"One batch of {batch / 1e6:g} million tokens: when does DDP stop scaling?"
+    axes = style.axes(3.8, title, "GPUs (log scale)", "times as fast as one GPU (log scale)")
+    gpus = [2 ** (3 + 11 * k / 120) for k in range(121)]
+    for (name, link), line in zip(links.items(), LINES, strict=True):
         alone = seconds(batch, link, 1)[0]
         speedup = [alone / seconds(batch / n, link, n / 8)[1] for n in gpus]
-        right.loglog(gpus, speedup, **look)
-    right.loglog(gpus, gpus, color=MESSAGE, linewidth=4, alpha=0.5, zorder=0, label="ideal")
-    left.set_title("triangles: from here on all is hidden", loc="left", fontsize=10)
-    left.set_xlabel("tokens per GPU and step (log)")
-    left.set_ylabel("% of the step spent computing")
-    left.set_ylim(0, 105)
+        look = {"color": palette.NEUTRAL, "linestyle": line, "label": name}
+        axes.loglog(gpus, speedup, **look)
+    axes.loglog(gpus, gpus, color=MESSAGE, linewidth=4, alpha=0.5, zorder=0, label="ideal")
     most = batch / length
-    right.axvline(most, color=EDGE, linewidth=1)
-    words = f"{most:.0f} GPUs:\none sequence of\n{length:,} tokens\neach"
-    right.text(1.15 * most, gpus[0], words, fontsize=8.5, va="bottom")
-    right.set_title(f"one batch of {batch / 1e6:g} million tokens", loc="left", fontsize=10)
-    right.set_xlabel("GPUs (log)")
-    right.set_ylabel("times as fast as one GPU (log)")
-    for axes in (left, right):
-        axes.grid(alpha=0.2)
-    handles, names = right.get_legend_handles_labels()
-    right.figure.legend(handles, names, loc="outside lower center", ncols=2, frameon=False)
+    axes.axvline(most, color=EDGE, linewidth=1)
+    words = f"{most:.0f} GPUs: one sequence\nof {length:,} tokens each"
+    axes.text(1.1 * most, gpus[0], words, fontsize=9, va="bottom")
+    axes.grid(alpha=0.2)
+    axes.legend(frameon=False, loc="upper left", fontsize=9)
     plt.show()
 
 
