@@ -75,21 +75,50 @@ def arrows(gradients: Mapping[str, Tensor]) -> None:
         axes.annotate("", end, (0, 0), arrowprops=arrow)
         cosine = cosine_similarity(gradients[name], right, dim=0).item()
         label = name if gradients[name] is right else f"{name}: cosine {cosine:.2f}"
-        axes.plot([], [], color=colour, lw=width, label=label)
+        axes.text(end[0] + 4, end[1], label, color=colour, va="center")
     for at, limits in enumerate((axes.set_xlim, axes.set_ylim)):
         low, high = min(0, *(end[at] for end in ends)), max(0, *(end[at] for end in ends))
         room = 0.15 * (high - low)
-        limits(low - room, high + room)
+        words = 45 if at == 0 else 0  # beside the arrows
+        limits(low - room, high + room + words)
     axes.set_aspect("equal")  # so that angles are true
     axes.plot(0, 0, "ko", ms=4)
-    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    plt.show()
+
+
+def token_terms(of: Any) -> None:
+    """The tokens whose terms are in each rank's gradient, before and after sums over a mesh.
+
+    Args:
+        of: a Mesh of 2 x 1 x 2 x 1.
+    """
+    title = "Whose terms are in a rank's gradient? A batch of 4 rows and 4 positions"
+    panels = iter(show.style.panels(3, 4, 4.6, title, bare=True))
+    steps = {"after backward": (), "summed over dp": ("dp",), "summed over dp and cp": ("dp", "cp")}
+    for step, axes_of in steps.items():
+        for rank in range(4):
+            axes = next(panels)
+            axes.set(xlim=(-0.6, 4.6), ylim=(4.6, -1.1), aspect="equal")
+            at = of.coordinate(rank)
+            words = f"rank {rank}: dp {at.dp}, cp {at.cp}" if not axes_of else ""
+            show.style.centred(axes, 2, -0.6, words, fontsize=9, weight="bold")
+            if rank == 0:
+                axes.text(-0.9, 2, step, ha="right", va="center", fontsize=9)
+            groups = of.groups(*axes_of) if axes_of else [[rank]]
+            members = next(ranks for ranks in groups if rank in ranks)
+            places = [of.coordinate(member) for member in members]
+            for row in range(4):
+                for position in range(4):
+                    cp = int(position in (1, 2))  # zigzag: an early and a late position each
+                    there = any((row // 2, cp) == (place.dp, place.cp) for place in places)
+                    _there(axes, (position, row, 0.9, 0.9), there, DATA)
     plt.show()
 
 
 TERMS = {  # by kind of parameter: what its ranks have along dp, pp, cp and tp
     "matrix, cut by tp": "sum other sum other",
-    "norm or bias, on every tp rank": "sum other sum same",
-    "norm under sequence parallel": "sum other sum sum",
+    "norm of a block, row-parallel bias": "sum other sum same",
+    "the same, under sequence parallel": "sum other sum sum",
     "tied embedding, cut by tp": "sum sum sum other",
     "router, summed over ep = cp": "sum other same same",
     "expert, shared out over ep = cp": "sum other other same",
