@@ -6,5 +6,6 @@ ANSWERS = {
     "calls-all-gather": "c",
     "barrier-figure": "c",
     "orders-look": "d",
+    "same-batch-run": "d",
     "bandwidth-figure": "a",
 }

@@ -19,7 +19,6 @@ PLAIN = {"facecolor": "white", "edgecolor": palette.NEUTRAL}
 CIRCLE, SLOT = 1.5, 0.42  # of the ring: its radius, and the width of a place in a list
 MACHINE_EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7}
 FITTED, UNSEEN = "measured, used for the fit", "measured, not used for the fit"
-MARKERS = {"float64": "o", "float32": "s", "bfloat16": "^"}
 
 
 def _boxed(axes: Axes, x: float, y: float, words: str, look: Mapping[str, Any]) -> Text:
@@ -162,27 +161,24 @@ def two_halves(run: Run) -> None:
     plt.show()
 
 
-def differences(found: Mapping[tuple[str, str], Sequence[float]]) -> None:
+def differences(found: Mapping[tuple[str, str], Sequence[float]], title: str) -> None:
     """How far a gradient is from that of one process: three seeds for each dtype and case."""
-    title = "How far the gradient moves in another order, and in shares"
-    axes = style.axes(3.8, title, y="largest difference\nover largest value (log)")
-    axes.set_yscale("log")
     cases = list(dict.fromkeys(case for _, case in found))
-    lowest = 1e-17
-    for dtype, epsilon in MACHINE_EPSILON.items():
-        axes.plot([-0.5, len(cases) - 0.6], [epsilon, epsilon], color="#BBBBBB", lw=1, ls=":")
-        words = f"{dtype}: from 1 to the\nnext number it is {epsilon:.2g}"
-        axes.text(len(cases) - 0.5, epsilon, words, va="center", fontsize=9)
-    for (dtype, case), values in found.items():
-        middle = cases.index(case)
-        look = {"color": palette.NEUTRAL, "marker": MARKERS[dtype], "ms": 6, "ls": "none"}
-        places = [middle + 0.08 * (seed - 1) for seed in range(len(values))]
-        axes.plot(places, [max(value, lowest) for value in values], clip_on=False, **look)
-        if not any(values):
-            words = f"{dtype}: exactly 0"
-            axes.text(middle + 0.16, 1.2 * lowest, words, va="bottom", fontsize=9)
-    axes.set_xticks(range(len(cases)), cases)
-    axes.set(xlim=(-0.5, len(cases) + 1.1), ylim=(lowest, 1))
+    every = style.panels(1, 3, 1.2 + 0.4 * len(cases), title, sharey=True)
+    for axes, (dtype, epsilon) in zip(every, MACHINE_EPSILON.items(), strict=True):
+        most = 1.0  # unit
+        for row, case in enumerate(cases):
+            units = [value / epsilon for value in found[dtype, case]]
+            most = max(most, *units)
+            places = [row + 0.14 * (seed - 1) for seed in range(len(units))]
+            look = {"color": palette.NEUTRAL, "ms": 5, "ls": "none", "clip_on": False}
+            axes.plot(units, places, "o", **look)
+            if not any(units):
+                axes.text(0.08 * most, row, "exactly 0", va="center", fontsize=9)
+        axes.set_title(f"{dtype}: 1 unit is {epsilon:.2g}", fontsize=10)
+        axes.set(xlim=(0, 1.1 * most), xlabel="units of the last digit")
+    every[0].set_yticks(range(len(cases)), cases)
+    every[0].set_ylim(len(cases) - 0.5, -0.5)
     plt.show()
 
 
