@@ -238,7 +238,7 @@ def _at_the_end(
 
 def whose_tokens(ranks: int) -> None:
     """Whose tokens a rank's gradient of the router has seen, and whose that of its expert."""
-    title = "Whose tokens a gradient has seen: the exchange brings all of them to an expert"
+    title = "Where the tokens come from that a gradient has seen"
     axes = show.style.axes(2.9, title)
     axes.axis("off")
     axes.set(xlim=(-1.6, 3.0 * ranks + 2.4), ylim=(3.5, -0.5))
