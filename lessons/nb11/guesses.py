@@ -3,7 +3,7 @@
 ANSWERS = {
     "c7754e15": "c",
     "judge-cell": "c",
-    "masks-drawn": "c: 3/7, 43 %",
+    "idle-count": "c: 3/7, 43 %",
     "8c6f4c59": "b",
     "count-compared": "d",
 }
