@@ -6,7 +6,6 @@ ANSWERS = {
     "matmul-tried": "c",
     "cost-figure": lambda passes: "b" if 1.8 < passes < 6 else f"{passes:.1f}",
     "rules-keep": "c",
-    "both-orders": "a",
     "planted-figure": "d",
     "ready-figure": "c",
 }

@@ -163,13 +163,14 @@ def two_products(layers: int = 3) -> None:
         style.centred(axes, (x + wide / 2 + tail[0]) / 2, 0.93, arriving)
         leaving = "gradient of x" if layer == 1 else f"$G_{layer - 1}$"
         words = f"layer {layer}\n{leaving}\n= $G_{layer} W_{layer}^T$"
-        _box(axes, x, 0.75, words, backward, wide)
+        _box(axes, x, 0.75, words, backward if layer > 1 else "#999999", wide)
         branch = (x + wide / 2 + tail[0]) / 2  # G goes left, and down to the weight's product
         axes.plot([branch, branch], [0.75, -0.5], color=palette.NEUTRAL, lw=1.3, zorder=1)
         axes.annotate("", (x + wide / 2, -0.5), (branch, -0.5), arrowprops=ARROW, zorder=1)
         words = f"gradient of $W_{layer}$\n= $X_{layer}^T G_{layer}$"
         _box(axes, x, -0.5, words, backward, wide, waits=True)
         tail = (x - wide / 2, 0.75)
+    style.centred(axes, x, 0.31, "only if x needs it", fontsize=9, color=style.GREY)
     axes.text(right + 0.45, 0.75, "needed\nat once", va="center", fontsize=9, color=style.GREY)
     axes.text(right + 0.45, -0.5, "can wait", va="center", fontsize=9, color=style.GREY)
     axes.set(xlim=(-0.7, right + 1.6), ylim=(-0.95, 1.25))
