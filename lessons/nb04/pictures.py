@@ -188,7 +188,7 @@ def two_levels(stages: Mapping[str, Sequence[Sequence[float]]], node: int) -> No
                 look = {"facecolor": ground["facecolor"], "edgecolor": "none"}
                 style.box(axes, left + 0.04, top + chunk + 0.04, 0.92, 0.92, **look)
                 words = {"fontweight": "bold" if finished else "normal", "fontsize": 9}
-                words["color"] = "black" if finished or value == 1 else style.GREY
+                words["color"] = "black" if finished or place == 0 else style.GREY  # left over
                 style.centred(axes, left + 0.5, top + chunk + 0.5, f"{value:.0f}", **words)
             if place == 2 and rank < node:  # the stage that crosses between the nodes
                 look = {"arrowstyle": "<|-|>", "color": style.GREY, "lw": 1.3}
