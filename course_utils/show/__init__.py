@@ -11,7 +11,6 @@ from course_utils.show.lanes import overlap, schedules, timeline
 from course_utils.show.meshes import cube
 from course_utils.show.tape_graph import tape
 from course_utils.show.volumes import (
-    bytes_per_rank,
     memory_per_gpu,
     zero_stages,
 )

@@ -1,6 +1,6 @@
-"""Bytes: of messages, of the tensors on a rank, and of each stage of ZeRO."""
+"""Bytes of the tensors on a rank, and of each stage of ZeRO."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -15,26 +15,6 @@ KINDS = ("parameters", "gradients", "optimizer")  # what the palette calls them
 STAGES = range(4)
 SHADES = ("#000000", "#555555", "#888888", "#AAAAAA")  # of the stages: no kind's, no rank's colour
 GPUS = tuple(2**power for power in range(11))  # 1 to 1024, on the slider and the axis
-
-
-def bytes_per_rank(cases: Mapping[str, Sequence[Mapping]], *, title: str) -> None:
-    """Draw for each rank a bar of what it sent, and below it one of what it received.
-
-    Args:
-        cases: label to what each rank reported: `rank`, and `sent` and `received` in bytes.
-    """
-    most = max(map(len, cases.values()))
-    every = style.panels(1, len(cases), 0.9 + 0.42 * most, title, sharex=True)
-    every[0].figure.supxlabel("MB sent (filled) and received (hollow)", fontsize=10)
-    for axes, (label, reports) in zip(every, cases.items(), strict=True):
-        for report in reports:
-            rank, colour = report["rank"], palette.colour(report["rank"])
-            axes.barh(rank - 0.2, report["sent"] / 1e6, 0.36, color=colour)
-            received = {"facecolor": "none", "edgecolor": colour, "linewidth": 1.4}
-            axes.barh(rank + 0.2, report["received"] / 1e6, 0.34, **received)
-        style.rank_ticks(axes, range(len(reports)))
-        axes.set_title(label, loc="left", fontsize=10)
-    plt.show()
 
 
 def zero_stages(*, ranks: int, title: str) -> None:

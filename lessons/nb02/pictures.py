@@ -22,7 +22,7 @@ KINDS = {  # what a device holds, and the parts of a step in which it is made
     "activations": ("forward",),
     "gradients": ("backward",),
     "optimizer": ("optimizer",),
-    "other": ("batch", "scatter", "gather"),
+    "other": ("batch", "scatter", "outputs", "gather"),
 }
 LABELS = {
     "optimizer": "optimizer's state (Adam)",
@@ -153,7 +153,7 @@ def trainings(runs: Mapping[str, Sequence[Mapping]]) -> None:
     for way, (colour, line, width) in WAYS.items():
         losses = [float(step[way]) for step in runs["float64"]]
         above.plot(losses, line, lw=width, color=colour, label=way)
-    above.set_ylabel("loss, nats per image")
+    above.set_ylabel("loss per image")
     above.set_ylim(bottom=0)
     above.set_title("Three trainings in float64: which one has the bug?", loc="left")
     for way in ("mean of means", "DataParallel"):
@@ -163,7 +163,7 @@ def trainings(runs: Mapping[str, Sequence[Mapping]]) -> None:
             look = {"color": WAYS[way][0], "ms": 4.5, "label": f"{way}, {name}"}
             below.semilogy(gap, marker, **look)
     below.set_xlabel("step")
-    below.set_ylabel("difference from one device,\nnats per image")
+    below.set_ylabel("difference from one device,\nper image")
     title = "Only the rounding shrinks with double precision (log scale; 0 is drawn at 1e-17)"
     below.set_title(title, loc="left")
     above.legend(frameon=False, ncols=3, fontsize=9)
@@ -248,7 +248,7 @@ def _activity(name: str) -> dict[str, Any]:
 def parts(models: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
     """The processor time of the parts of a step, in a panel for each model, a bar for each way."""
     title = "DataParallel does more work than one device (processor time of all threads)"
-    every = style.panels(len(models), 1, 4.4, title)
+    every = style.panels(len(models), 1, 0.9 + 1.75 * len(models), title)
     ways = {
         "one device": "one device",
         "DataParallel": "DataParallel,\nboth threads",
