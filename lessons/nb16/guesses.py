@@ -5,5 +5,5 @@ ANSWERS = {
     "by-hand": "d",
     "seconds-by-hand": "c",
     "all-059": "b",
-    "all-063": "c",
+    "kept-compared": "d",
 }
