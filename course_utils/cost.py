@@ -93,17 +93,6 @@ def predict(algorithm: str, ranks: int, size: float, costs: Costs) -> float:
     return seconds(terms(algorithm, ranks), size, costs)
 
 
-def crossover(one: str, other: str, ranks: int, costs: Costs) -> float | None:
-    """The size in bytes at which `one` and `other` take equally long.
-
-    None if one of them is at least as fast at every size.
-    """
-    ours, theirs = terms(one, ranks), terms(other, ranks)
-    fixed = seconds(ours, 0, costs) - seconds(theirs, 0, costs)
-    per_byte = seconds(ours, 1, costs) - seconds(theirs, 1, costs) - fixed
-    return -fixed / per_byte if fixed * per_byte < 0 else None
-
-
 def fit(measured: Iterable[tuple[Terms, float, float]]) -> Costs:
     """The constants that fit measurements with the least relative error.
 

@@ -52,14 +52,6 @@ def test_constants_are_found_again():
     assert (found.alpha, found.beta, found.gamma) == pytest.approx((1e-4, 1e-9, 1e-10))
 
 
-def test_a_crossover_is_where_both_take_as_long():
-    size = cost.crossover("tree", "ring", 8, MACHINE)
-    assert cost.predict("tree", 8, size, MACHINE) == pytest.approx(
-        cost.predict("ring", 8, size, MACHINE)
-    )
-    assert cost.crossover("halving_doubling", "ring", 8, MACHINE) is None
-
-
 def test_busbw_is_the_bandwidth_of_a_link():
     took = cost.predict("ring", 4, 1e9, Costs(alpha=0, beta=1e-9))
     assert cost.busbw("all_reduce", 4, 1e9, took) == pytest.approx(1e9)

@@ -9,7 +9,6 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
 from course_utils import show
-from course_utils.show.grids import Matrix, parts
 from nbtorchrun import palette
 
 matplotlib.use("agg")
@@ -186,26 +185,3 @@ def test_the_memory_of_each_gpu_is_drawn_over_the_number_of_gpus():
     assert [first for first, _ in ends] == pytest.approx([112] * 4)
     assert [last for _, last in ends] == pytest.approx([112, 28.082, 14.096, 0.1094], rel=1e-3)
     assert large.get_lines()[0].get_ydata()[0] == pytest.approx(1120)
-
-
-def test_the_parts_of_a_cut_matrix_fill_it_and_have_their_ranks_colours():
-    found = parts(Matrix("W", 6, 12, "columns"), ranks=3)
-    assert [name for name, *_ in found] == ["W0", "W1", "W2"]
-    assert [part[1:5] for part in found] == [(0, 0, 4, 6), (4, 0, 4, 6), (8, 0, 4, 6)]
-    assert [part[5] for part in found] == [palette.colour(rank) for rank in range(3)]
-    found = parts(Matrix("W", 6, 12, "rows"), ranks=2)  # from top to bottom
-    assert [part[1:5] for part in found] == [(0, 0, 12, 3), (0, 3, 12, 3)]
-
-
-def test_every_part_and_operator_is_written_and_sizes_below():
-    line = [Matrix("x", 2, 6), "@", Matrix("W", 6, 4, "columns"), "=", Matrix("y", 2, 4, rank=1)]
-    show.matrices([line, line], ranks=2, title="a product")
-    assert plt.gcf().get_suptitle() == "a product"
-    for axes in plt.gcf().axes:
-        written = {text.get_text() for text in axes.texts}
-        assert written == {"x", "@", "W0", "W1", "=", "y", "2 x 6", "6 x 4", "2 x 4"}
-
-
-def test_a_size_that_the_ranks_do_not_divide():
-    with pytest.raises(ValueError, match="W: 5 ranks do not divide 12 columns"):
-        show.matrices([[Matrix("W", 6, 12, "columns")]], ranks=5, title="")

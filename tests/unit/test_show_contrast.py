@@ -10,7 +10,6 @@ from matplotlib.colors import to_rgb, to_rgba
 
 from course_utils import paths, show
 from course_utils.show import style
-from course_utils.show.grids import Matrix
 from nbtorchrun import palette
 
 matplotlib.use("agg")
@@ -135,16 +134,11 @@ def schedules():
     show.schedules({"one": spans}, title="x", unit="seconds")
 
 
-def matrices():
-    line = [Matrix("x", 2, 6), *(Matrix("y", 2, 4, rank=rank) for rank in RANKS)]
-    show.matrices([line, [Matrix("W", 8, 16, "columns")]], ranks=8, title="x")
-
-
 def memory():
     show.memory_per_gpu({"7B": 7_000_000_000}, limit=80, title="x")
 
 
-@pytest.mark.parametrize("draw", [collective, steps, schedules, matrices, memory])
+@pytest.mark.parametrize("draw", [collective, steps, schedules, memory])
 def test_words_in_a_picture(draw, monkeypatch):
     first = lambda one, **choices: one(**{k: next(iter(v.values())) for k, v in choices.items()})
     monkeypatch.setattr(style, "slider", first)  # its pictures are drawn without a browser too
