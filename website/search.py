@@ -12,8 +12,8 @@ from sphinx.search.en import SearchEnglish
 
 EMPTY = SearchEnglish.stopwords  # "the", "of"
 PROSE = 3  # a word in the prose counts as much as this many in code
-MOST = 22  # sections that are kept of a word: those that have it most often
-SHOWN = 100  # characters of a section that stand below its title
+MOST = 18  # sections that are kept of a word: those that have it most often
+SHOWN = 90  # characters of a section that stand below its title
 
 
 def words(text: str) -> list[str]:
