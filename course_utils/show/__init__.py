@@ -10,9 +10,6 @@ from course_utils.show.grids import pictures
 from course_utils.show.lanes import overlap, schedules, timeline
 from course_utils.show.meshes import cube
 from course_utils.show.tape_graph import tape
-from course_utils.show.volumes import (
-    memory_per_gpu,
-    zero_stages,
-)
+from course_utils.show.volumes import memory_per_gpu, zero_stages
 
 inline.install()
