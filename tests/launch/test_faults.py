@@ -55,18 +55,6 @@ def test_a_rough_script_that_does_nothing_wrong(worker, launch, body, warm):
     assert [rank.exitcode for rank in run.ranks] == [0, 0]
 
 
-@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
-def test_a_timeout_says_where_each_rank_is(worker, launch, warm):
-    source = START + "if rank == 1:\n    time.sleep(1000)\ndist.barrier()\n"
-    # Cold ranks have to import torch in that time, beside other tests.
-    run = launch(worker("hang.py", source), warm=warm, check=False, timeout=2 if warm else 20)
-    assert run.verdict.kind == "hung"
-    assert "rank 0 waits in barrier #1 (workers/hang.py, line 11)" in run.verdict.text
-    assert "rank 1 is at workers/hang.py, line 10" in run.verdict.text
-    assert "hang.py" in run.ranks[0].stack
-    assert [rank.stdout for rank in run.ranks] == ["rank 0 begins\n", "rank 1 begins\n"]
-
-
 @pytest.mark.parametrize("folders", [2, 5])
 def test_a_long_path_takes_no_call_out_of_the_notes(worker, launch, monkeypatch, tmp_path, folders):
     # The longer one is more than is noted of a call, and cut in the middle of a character.
