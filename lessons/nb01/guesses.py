@@ -2,7 +2,6 @@
 
 ANSWERS = {
     "def-f-a": "d",
-    "tape-load-worker-2": "a",
     "matmul-tried": "c",
     "cost-figure": lambda passes: "b" if 1.8 < passes < 6 else f"{passes:.1f}",
     "rules-keep": "c",

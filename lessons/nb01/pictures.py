@@ -1,6 +1,7 @@
 """The pictures that notebook 01 alone draws."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -13,6 +14,7 @@ WIDE, HIGH = 1.5, 0.62  # the size of a box
 ARROW = {"arrowstyle": "-|>", "color": palette.NEUTRAL, "lw": 1.3, "shrinkA": 0, "shrinkB": 0}
 PLACES = {"a": (0, 0.75), "b": (0, -0.75), "v0": (2.6, -0.1), "v1": (5.2, 0.45)}
 FORMULAS = {"a": "a", "b": "b", "v0": "v0 = a + b", "v1": "v1 = v0 · a"}
+THIN = 0.12  # how wide we draw a line of the tape without a product; a product is 1 wide
 
 
 def _box(
@@ -139,6 +141,67 @@ def kept(batches: Sequence[int], parameters: float, activations: Sequence[float]
     axes.set_xticks(places, [f"{batch:,}" for batch in batches])
     axes.set_ylim(0, 1.15 * (parameters + max(activations)))
     axes.legend(loc="upper left", frameon=False)
+    plt.show()
+
+
+def lives(lines: Sequence[Any], kept: Sequence[Iterable[str]], given: str = "x") -> None:
+    """Layers y = tanh(x W) forward and backward, and from when to when each kept tensor is needed.
+
+    Args:
+        lines: of the tape, as the forward pass left it.
+        kept: the names that each line keeps for its rule.
+        given: the name of the first layer's input, whose gradient nobody wants.
+    """
+    clock, layer, blocks = 0.0, 0, []
+    born, last = {given: 0.0}, {}
+    for line in lines:
+        work = int(line.op == "matmul")
+        layer += work
+        blocks.append(("forward", layer, work, clock))
+        clock += work or THIN
+        if line.op == "tanh":
+            born[line.outputs[0]] = clock
+    middle = clock
+    for line, names in zip(reversed(lines), reversed(kept), strict=True):
+        work = len({*line.inputs} - {given}) if line.op == "matmul" else 0  # a product for each
+        blocks.append(("backward", layer, work, clock))
+        clock += work or THIN
+        layer -= line.op == "matmul"
+        last |= dict.fromkeys(born.keys() & names, clock)  # a later use replaces an earlier one
+
+    counts = dict.fromkeys(("forward", "backward"), 0)
+    for name, _, work, _ in blocks:
+        counts[name] += work
+    one, all_ = counts["forward"], sum(counts.values())
+    title = f"{all_} products, where forward alone has {one}; most is kept when forward ends"
+    axes = style.axes(3.1, title)
+    axes.axis("off")
+    for name, x in (("forward", middle / 2), ("backward", (middle + clock) / 2)):
+        style.centred(axes, x, -1.55, f"{name}: {counts[name]} products", weight="bold")
+    for name, layer, work, start in blocks:
+        look = palette.ground(palette.ACTIVITY[name]) | {"linewidth": 1.0}
+        for at in range(work):
+            style.box(axes, start + at, -0.75, 1, 0.75, **look)
+            style.centred(axes, start + at + 0.5, -0.375, "product", fontsize=8)
+        if not work:
+            style.box(axes, start, -0.75, THIN, 0.75, **look)
+            continue
+        style.centred(axes, start + work / 2, -1.05, f"layer {layer}")
+        now = sum(born[each] <= start < last[each] for each in born)
+        style.centred(axes, start + work / 2, len(born) + 0.75, str(now))
+    style.centred(axes, middle, -1.05, "loss")
+    most = sum(born[each] <= middle < last[each] for each in born)
+    style.centred(axes, middle, len(born) + 0.75, str(most), weight="bold")
+    beside = {"x": -0.2, "ha": "right", "fontsize": 9, "va": "center"}
+    for row, name in enumerate(born):
+        look = {"facecolor": palette.MEMORY["activations"], "edgecolor": palette.NEUTRAL}
+        style.box(axes, born[name], row + 0.2, last[name] - born[name], 0.6, linewidth=0.8, **look)
+        axes.text(y=row + 0.5, s=f"y of layer {row}" if row else given, **beside)
+    axes.text(y=len(born) + 0.75, s="tensors kept", **beside, weight="bold")
+    axes.plot([middle, middle], [-0.75, len(born) + 0.4], "--", color=palette.NEUTRAL, lw=1.2)
+    words = "thin boxes, not to scale: tanh and the loss"
+    axes.text(clock, len(born) + 1.5, words, ha="right", va="center", fontsize=9, color=style.GREY)
+    axes.set(xlim=(-1.6, clock + 0.1), ylim=(len(born) + 1.8, -1.9))
     plt.show()
 
 
