@@ -6,6 +6,5 @@ ANSWERS = {
     "calls-all-gather": "c",
     "barrier-figure": "c",
     "orders-look": "d",
-    "same-batch-run": "d",
     "bandwidth-figure": "a",
 }

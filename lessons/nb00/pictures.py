@@ -18,7 +18,6 @@ FRAME = {"fill": False, "edgecolor": palette.NEUTRAL, "ls": "--", "lw": 1.2}
 PLAIN = {"facecolor": "white", "edgecolor": palette.NEUTRAL}
 CIRCLE, SLOT = 1.5, 0.42  # of the ring: its radius, and the width of a place in a list
 MACHINE_EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7}
-FITTED, UNSEEN = "measured, used for the fit", "measured, not used for the fit"
 
 
 def _boxed(axes: Axes, x: float, y: float, words: str, look: Mapping[str, Any]) -> Text:
@@ -35,7 +34,7 @@ def _join(axes: Axes, start: Text, end: Text, **look: Any) -> None:
 
 def copies(run: Run) -> None:
     """One file, and the processes that torchrun made of it, each with its own memory."""
-    axes = style.axes(2.5, "One file, three processes, three memories")
+    axes = style.axes(2.1, "One file, three processes, three memories")
     axes.axis("off")
     middle = (len(run.ranks) - 1) / 2
     file = _boxed(axes, 1.1, middle, "the file\nthree_copies.py", PLAIN)
@@ -161,6 +160,57 @@ def two_halves(run: Run) -> None:
     plt.show()
 
 
+def what_leaves(run: Run, rank: int) -> None:
+    """The pieces that leave one rank in each half of an all-reduce, and where each of them goes.
+
+    Args:
+        run: its ranks reported a reduce-scatter, with a number per rank before it.
+        rank: the one that sends.
+    """
+    found = {r["rank"]: r for r in run.reports if r["collective"] == "reduce_scatter"}
+    others = [each for each in found if each != rank]
+    title = f"An all-reduce on {len(found)} ranks: what leaves rank {rank}"
+    left, right = style.panels(1, 2, 3.0, title, bare=True)
+    halves = (left, "reduce-scatter", "input"), (right, "all-gather", "output")
+    for axes, name, whole in halves:
+        axes.set(xlim=(-1.75, len(found)), ylim=(-1.05, 3.1))
+        words = f"{name}: {len(others)} pieces of S/{len(found)} leave"
+        axes.set_title(words, loc="left", fontsize=10)
+        axes.plot([0, len(found) - 0.14], [2.72, 2.72], color=style.GREY, marker="|", lw=1)
+        middle = len(found) / 2 - 0.07
+        style.centred(axes, middle, 2.94, f"its {whole}: S bytes", color=style.GREY)
+        style.centred(axes, -0.2, 2.2, f"rank {rank}", ha="right")
+        for other in others:
+            style.centred(axes, other + 0.43, -0.72, f"rank {other}")
+        style.centred(axes, -0.2, -0.72, "goes to", ha="right", color=style.GREY)
+    before, total = found[rank]["before"], found[rank]["after"][0]
+    for place, value in enumerate(before):
+        _piece(left, place, 1.8, value, [rank])
+        if place == rank:
+            _piece(right, place, 1.8, total, list(found))
+            style.centred(left, place + 0.43, 1.5, "stays", color=style.GREY)
+            continue
+        style.box(right, place, 1.8, 0.86, 0.78, fill=False, edgecolor="#BBBBBB", linestyle=":")
+        for axes, start in ((left, place), (right, rank)):
+            ends = (place + 0.43, 0.5), (start + 0.43, 1.72)
+            axes.annotate("", *ends, arrowprops=ARROW)
+        _piece(left, place, -0.4, value, [rank])
+        _piece(right, place, -0.4, total, list(found))
+    plt.show()
+
+
+def _piece(axes: Axes, x: float, y: float, value: float, owners: Sequence[int]) -> None:
+    """A number of one rank, in its colour; or a sum, with a stripe for each rank that is in it."""
+    sums = len(owners) > 1
+    look = PLAIN | {"edgecolor": style.GREY} if sums else palette.ground(palette.colour(owners[0]))
+    style.box(axes, x, y, 0.86, 0.78, **look)
+    for place, owner in enumerate(owners if sums else ()):
+        width = 0.86 / len(owners)
+        stripe = {"facecolor": palette.colour(owner)}
+        style.box(axes, x + place * width, y, width, 0.14, **stripe)
+    style.centred(axes, x + 0.43, y + 0.39 + 0.06 * sums, f"{value:g}")
+
+
 def differences(found: Mapping[tuple[str, str], Sequence[float]], title: str) -> None:
     """How far a gradient is from that of one process: three seeds for each dtype and case."""
     cases = list(dict.fromkeys(case for _, case in found))
@@ -185,13 +235,13 @@ def differences(found: Mapping[tuple[str, str], Sequence[float]], title: str) ->
 def speeds(
     sizes: Sequence[int], passes: Sequence[Sequence[float]], alpha: float, beta: float
 ) -> None:
-    """Measured times with the fitted line, and its two parts.
+    """Measured times with the model's line, and its two parts.
 
     Args:
-        sizes: of the messages, in bytes; the first, third, ... were fitted.
+        sizes: of the messages, in bytes; the model is made from the first and the last.
         passes: for each pass over the sizes, the seconds.
-        alpha: seconds of start-up, fitted.
-        beta: seconds per byte, fitted.
+        alpha: seconds of start-up.
+        beta: seconds per byte.
     """
     title = "An all-reduce takes a start-up time and a time per byte"
     axes = style.axes(3.6, title, "size in bytes (log)", "time in milliseconds (log)")
@@ -204,13 +254,14 @@ def speeds(
     axes.text(0.35 * alpha / beta, 0.22e3 * alpha, r"$\beta$ · bytes alone", **words)
     model = [1e3 * (alpha + beta * size) for size in fine]
     axes.plot(fine, model, color=palette.NEUTRAL, label=r"the model: $\alpha + \beta$ · bytes")
-    for start, face, words in ((0, palette.NEUTRAL, FITTED), (1, "white", UNSEEN)):
+    last = len(sizes) - 1
+    used = slice(0, None, last), palette.NEUTRAL, r"measured, $\alpha$ and $\beta$ are from these"
+    unseen = slice(1, last), "white", "measured, not used"
+    for places, face, words in (used, unseen):
         for number, seconds in enumerate(passes):
             look = {"color": palette.NEUTRAL, "mfc": face, "ms": 5, "ls": "none"}
             label = words if number == 0 else None
-            axes.plot(
-                sizes[start::2], [1e3 * t for t in seconds[start::2]], "o", **look, label=label
-            )
+            axes.plot(sizes[places], [1e3 * t for t in seconds[places]], "o", **look, label=label)
     axes.set_ylim(bottom=0.1e3 * alpha)
     axes.legend(fontsize=8, frameon=False)
     plt.show()
