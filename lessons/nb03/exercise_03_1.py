@@ -14,7 +14,7 @@ from nbtorchrun.worker import device
 TITLE = "a hook that averages the gradient"
 PROVEN = (
     "1 to 4 ranks, float32 and float64: every gradient is the mean, and no parameter moved",
-    "a tied matrix is sent once, a frozen bias not at all: one all-reduce per gradient",
+    "one all-reduce per gradient, also of a matrix that the model uses in two places",
 )
 RANKS = (2, 3, 4, 1)
 WITHOUT = ("DistributedDataParallel", "DDP", "register_comm_hook")
@@ -33,8 +33,7 @@ def average_gradients(module: nn.Module) -> None:
         dist.all_reduce(parameter.grad)
 
     for parameter in module.parameters():  # a shared parameter comes only once
-        if parameter.requires_grad:
-            parameter.register_post_accumulate_grad_hook(average)
+        parameter.register_post_accumulate_grad_hook(average)
 '''
 WIDTH = 6
 
@@ -79,7 +78,7 @@ def follow(average_gradients: Callable, dtype: torch.dtype, early: bool) -> None
 
 
 class Small(nn.Module):
-    """A model with a matrix in two places, and a bias that is not trained."""
+    """A model with a matrix in two places."""
 
     def __init__(self, dtype: torch.dtype, early: bool) -> None:
         super().__init__()
@@ -88,7 +87,6 @@ class Small(nn.Module):
         self.first, self.again = nn.Linear(WIDTH, WIDTH, bias=False), nn.Linear(WIDTH, WIDTH)
         self.again.weight = self.first.weight
         self.last = nn.Linear(WIDTH, 1) if not early else self.last
-        self.last.bias.requires_grad_(False)
         self.to(device(), dtype)
         with torch.no_grad():
             for number, parameter in enumerate(self.parameters()):  # the same on every rank
@@ -100,8 +98,8 @@ class Small(nn.Module):
 
 
 def gradients(model: nn.Module, batch: Tensor) -> dict[str, Tensor]:
-    """The gradient of each parameter that is trained."""
-    named = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    """The gradient of each parameter."""
+    named = dict(model.named_parameters())
     found = torch.autograd.grad(model(batch).sum(), list(named.values()))
     return dict(zip(named, found, strict=True))
 
@@ -114,11 +112,8 @@ def look(here: str, model: nn.Module, before: dict, expected: dict, own: dict, h
             what = "The hook gets the parameter. What of it has to be averaged?"
             raise Wrong(f"{here} backward changed a parameter, {name}", what)
         got = None if parameter.grad is None else parameter.grad.flatten().tolist()
-        if parameter.requires_grad != (name in expected) or (got and name not in expected):
-            frozen = "The bias is frozen: leave it as it is, without a gradient."
-            raise Wrong(f"{here} {name} can be trained now, or has a gradient", frozen)
-        if name not in expected:
-            continue
+        if not parameter.requires_grad:
+            raise Wrong(f"{here} {name} can't be trained any more", "Leave its flags as they are.")
         right = expected[name].flatten()
         mistakes = [
             ("That is this rank's own gradient. Does the sum get back to `.grad`?", own[name]),
@@ -136,7 +131,7 @@ def look_at_messages(here: str, found: dict, sizes: list[int]) -> None:
     wanted = [["all_reduce", size] for size in sizes]
     made = sorted(found["calls"], key=lambda call: call[1])
     if made != wanted and not (dist.get_world_size() == 1 and not made):
-        hint = "Register one hook for each trained parameter. How many do you have?"
+        hint = "Register one hook for each parameter. How many do you have?"
         if {name for name, _ in made} != {"all_reduce"}:
             hint = "Which collective alone gives every rank the sum?"
         elif len(made) == len(wanted):
@@ -153,7 +148,7 @@ def look_at_messages(here: str, found: dict, sizes: list[int]) -> None:
 
 DIVIDE = "parameter.grad /= dist.get_world_size()"
 SUM = "dist.all_reduce(parameter.grad)"
-TRAINED = "if parameter.requires_grad:"
+REGISTER = "parameter.register_post_accumulate_grad_hook(average)"
 
 WRONG = [
     (
@@ -172,16 +167,10 @@ WRONG = [
         "backward did not wait for a request",
     ),
     (
-        "a gradient for the frozen bias",
-        TRAINED,
-        "if not parameter.requires_grad:\n    parameter.grad = 0 * parameter\nelse:",
-        "last.bias can be trained now, or has a gradient",
-    ),
-    (
-        "the frozen bias is trained",
-        TRAINED,
-        "if parameter.requires_grad_() is parameter:",
-        "last.bias can be trained now, or has a gradient",
+        "no parameter is trained any more",
+        SUM,
+        f"{SUM}\nparameter.requires_grad_(False)",
+        "can't be trained any more",
     ),
     (
         "the parameter, as published",
@@ -253,6 +242,11 @@ RIGHT = [
         "a rank alone sends nothing",
         DIVIDE,
         f"if dist.get_world_size() == 1:\n    return\n{DIVIDE}",
+    ),
+    (
+        "a frozen parameter gets no hook",
+        REGISTER,
+        f"if parameter.requires_grad:\n    {REGISTER}",
     ),
     ("begun, and waited for", SUM, "dist.all_reduce(parameter.grad, async_op=True).wait()"),
     (

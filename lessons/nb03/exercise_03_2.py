@@ -1,4 +1,4 @@
-"""03.2: buckets under a cap."""
+"""03.2: buckets as PyTorch cuts them."""
 
 import random
 from collections.abc import Callable
@@ -7,31 +7,32 @@ from course_utils.checking.calls import called
 from course_utils.checking.compare import Wrong, hint_for
 from course_utils.checking.values import lists_of_ints
 
-TITLE = "buckets under a cap"
+TITLE = "buckets as PyTorch cuts them"
 PROVEN = (
     "the last parameter first, each in one bucket, none empty",
-    "no bucket above its cap, except for a single large parameter; the first cap is smaller",
+    "a bucket is closed as soon as it has reached its cap; the first cap is smaller",
 )
 WITHOUT = ("_compute_bucket_assignment_by_size",)
-OURS = '''"""Buckets under a cap."""
+OURS = '''"""Buckets as PyTorch cuts them."""
 
 
 def my_buckets(sizes: list[int], cap: int, first_cap: int) -> list[list[int]]:
     """The places of the parameters, bucket by bucket in the order in which they are sent."""
     buckets: list[list[int]] = []
-    room = 0  # bytes that the last bucket still has room for
+    missing = 0  # bytes until the last bucket reaches its cap
     for place in reversed(range(len(sizes))):
-        if not buckets or sizes[place] > room:
-            room = cap if buckets else first_cap
+        if missing <= 0:
+            missing = cap if buckets else first_cap
             buckets.append([])
         buckets[-1].append(place)
-        room -= sizes[place]  # below 0 after a parameter that is larger than the cap
+        missing -= sizes[place]
     return buckets
 '''
 MODELS = [  # sizes in the model's order, cap, first cap
-    ([3, 4, 4, 4, 5], 8, 5),
-    ([1, 1, 1, 1, 1], 2, 2),
     ([3, 5, 2, 7, 1], 8, 4),
+    ([4, 3, 4, 2, 1], 8, 2),
+    ([1, 1, 1, 1, 1], 2, 2),
+    ([3, 4, 4, 4, 5], 8, 5),
     ([2, 10, 2], 8, 8),
     ([9], 4, 2),
     ([5, 5, 5], 20, 1),
@@ -55,12 +56,12 @@ def cases(my_buckets: Callable) -> None:
             raise Wrong(said, hint(found, sizes, cap, first_cap))
 
 
-def buckets(sizes: list[int], cap: int, first_cap: int, passing: bool = False) -> list[list[int]]:
-    """The places of the parameters, by bucket; `passing`: the last one may exceed the cap."""
+def buckets(sizes: list[int], cap: int, first_cap: int, within: bool = False) -> list[list[int]]:
+    """The places of the parameters, by bucket; `within`: closed before the cap is exceeded."""
     made: list[list[int]] = []
     room = 0
     for place in reversed(range(len(sizes))):
-        if not made or (room <= 0 if passing else sizes[place] > room):
+        if not made or (sizes[place] > room if within else room <= 0):
             room = cap if made else first_cap
             made.append([])
         made[-1].append(place)
@@ -86,15 +87,15 @@ def hint(got: list[list[int]] | None, sizes: list[int], cap: int, first_cap: int
         return "Right buckets, wrong order inside them. Whose gradient is complete first?"
     if sorted(map(sorted, got)) == sorted(map(sorted, expected)):
         return "Right buckets, but not in the order in which they are sent. Which is full first?"
-    closes = "Yours closes a bucket when its cap is passed. Look before you add, not after."
+    closes = "Yours closes a bucket before it would exceed its cap. Look after you add, not before."
     first = "The first bucket has its own cap. When should the first message leave?"
-    if sizes[-1] > first_cap:
-        first = "The last parameter is larger than the first cap: it gets the first bucket alone."
+    if sizes[-1] >= first_cap:
+        first = "The last parameter alone reaches the first cap: it gets the first bucket alone."
     others = [
-        (closes, buckets(sizes, cap, first_cap, passing=True)),
+        (closes, buckets(sizes, cap, first_cap, within=True)),
         (
             "A bucket may be exactly full. When is it closed?",
-            buckets(sizes, cap - 1, first_cap - 1),
+            buckets(sizes, cap + 1, first_cap + 1),
         ),
         (first, buckets(sizes, cap, cap)),
         ("Only the first bucket has the small cap.", buckets(sizes, first_cap, first_cap)),
@@ -105,7 +106,7 @@ def hint(got: list[list[int]] | None, sizes: list[int], cap: int, first_cap: int
 
 BACKWARDS = "reversed(range(len(sizes)))"
 ROOM = "cap if buckets else first_cap"
-FULL = "sizes[place] > room"
+FULL = "if missing <= 0:"
 RETURN = "return buckets"
 
 WRONG = [
@@ -147,7 +148,12 @@ WRONG = [
         "Whose gradient is complete first",
     ),
     ("order of the buckets", RETURN, "return buckets[::-1]", "Which is full first"),
-    ("a cap that is passed", FULL, "room <= 0", "Look before you add, not after"),
+    (
+        "a cap that is never exceeded",
+        FULL,
+        "if not buckets or sizes[place] > missing:",
+        "Look after you add, not before",
+    ),
     ("no small first bucket", ROOM, "cap", "its own cap"),
     (
         "no bucket for a parameter above the first cap",
@@ -169,7 +175,12 @@ WRONG = [
         "return [each for each in buckets if sum(sizes[place] for place in each) <= cap]",
         "exactly one bucket",
     ),
-    ("room is one less", FULL, "sizes[place] >= room", "exactly full"),
+    (
+        "one that is exactly full stays open",
+        FULL,
+        "if missing < 0 or not buckets:",
+        "exactly full",
+    ),
     ("flat", RETURN, "return sum(buckets, [])", "a list of lists"),
 ]
 RIGHT = [

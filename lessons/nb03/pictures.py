@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -110,7 +111,10 @@ def distances(found: Mapping[str, Sequence[float]]) -> None:
     axes.set_xscale("log")
     axes.set_xlim(1e-17, 1e2)
     axes.axvspan(1e-17, 1e-3, color="#EEEEEE", zorder=0)
-    axes.text(1.6e-17, -0.62, "a tolerance of 0.001 accepts this", fontsize=8.5, va="center")
+    look = {"fontsize": 8.5, "va": "center", "ha": "right"}
+    axes.text(8e-4, -0.62, "a tolerance of 0.001 accepts this", **look)
+    axes.axvline(1e-12, color=palette.NEUTRAL, linestyle="--", linewidth=1)
+    axes.text(7e-13, -0.62, "our bound: $10^{-12}$", **look)
     axes.set_yticks(range(len(found)), list(found))
     axes.set_ylim(len(found) - 0.5, -1)
     plt.show()
@@ -160,6 +164,11 @@ def hooks_and_buckets(layers: int = 4) -> None:
         axes.text(free + 0.08, y, f"{free:.1f}", va="center", fontsize=9)
     axes.axvline(layers, color=palette.NEUTRAL, linestyle="--", linewidth=1)
     axes.text(layers + 0.08, -0.5, "backward ends", color=palette.NEUTRAL, fontsize=9)
+    grounds = [palette.ground(MESSAGE, strength) | {"edgecolor": EDGE} for strength in (0.9, 0.3)]
+    boxes = [plt.Rectangle((0, 0), 1, 1, **ground) for ground in grounds]
+    words, place = ["latency of a message", "time for its bytes"], (0.74, 0.885)
+    look = {"ncols": 2, "frameon": False, "fontsize": 9, "loc": "center"}
+    axes.legend(boxes, words, bbox_to_anchor=place, **look)
     names = ["backward", *(f"version {name}" for name in ready)]
     axes.set_yticks([1.2 * row for row in range(len(names))], names)
     axes.tick_params(axis="y", length=0)
@@ -210,7 +219,11 @@ def _bucket_rows(axes: Axes, cut: Callable, caps: Sequence[float]) -> None:
 
 
 def overlap(run: Run, where: str) -> None:
-    """Draw rank 0's fastest step in each version: its work, and below it a line per message.
+    """Draw rank 0's fastest step in each version: its work, and below it its messages.
+
+    A version that waits for each message before it sends the next has all of them on one line; in
+    any other version each message has a line of its own. A step that is much longer than those of
+    all other versions is cut off, and a number says when it ends.
 
     Args:
         run: its script marked `VERSION, step NUMBER: WHAT`; messages are called `message`.
@@ -222,34 +235,50 @@ def overlap(run: Run, where: str) -> None:
             step, _, what = mark["name"].partition(": ")
             version, _, number = step.partition(", step ")
             steps[version][number].append((what, 1e3 * mark["start"], 1e3 * mark["end"]))
+    fastest = {version: min(own.values(), key=_length) for version, own in steps.items()}
+    *others, longest = sorted(map(_length, fastest.values()))
+    edge = min(1.05 * longest, 1.3 * others[-1])  # of the picture, in milliseconds
     axes = style.axes(6.2, "", "time in milliseconds")
-    axes.set_title(f"When do messages travel? One step of rank 0, {where}", loc="left", pad=26)
-    for row, own in enumerate(steps.values()):
-        step = min(own.values(), key=lambda s: max(e for *_, e in s) - min(b for _, b, _ in s))
+    axes.set_title(f"When do messages travel? Rank 0, {where}", loc="left", pad=26)
+    top, ticks = 0.0, []
+    for step in fastest.values():
         origin = min(start for _, start, _ in step)
-        messages = sorted((s, e) for what, s, e in step if what == "message")
+        messages = sorted((s - origin, e - origin) for what, s, e in step if what == "message")
+        ticks.append(top + 0.2)
         for what, start, end in step:
             if what != "message":
                 look = {"facecolor": palette.ACTIVITY[what]}
                 if what == "wait":
                     look |= {"hatch": "///", "edgecolor": "#888888"}
-                axes.broken_barh([(start - origin, end - start)], (row - 0.42, 0.2), **look)
-        height = 0.6 / len(messages)
+                axes.broken_barh([(start - origin, end - start)], (top, 0.4), **look)
+        if _length(step) > edge:
+            ground = {"facecolor": "white", "edgecolor": "none", "pad": 3}
+            words = {"ha": "right", "va": "center", "fontsize": 9, "bbox": ground}
+            axes.text(edge, top + 0.2, f"until {_length(step):.0f} ms \u2192", **words)
+        top += 0.5
+        in_turn = all(end <= start for (_, end), (start, _) in pairwise(messages))
+        thin = not in_turn and len(messages) > 10
+        line = 0 if in_turn else 0.045 if thin else 0.26  # from one message down to the next
+        border = {} if thin else {"edgecolor": EDGE, "linewidth": 0.6}
         for number, (start, end) in enumerate(messages):
-            thin = height < 0.05  # an edge would be all there is of it
-            edge = {"facecolor": EDGE if thin else MESSAGE, "edgecolor": "none" if thin else EDGE}
-            at = (row - 0.18 + number * height, max(0.86 * height, 0.03))
-            axes.broken_barh([(start - origin, end - start)], at, linewidth=0.6, **edge)
+            at = (top + number * line, 0.03 if thin else 0.24)
+            axes.broken_barh([(start, end - start)], at, facecolor=MESSAGE, **border)
+        top += 0.64 + line * (len(messages) - 1)
     kinds = {name: palette.ACTIVITY[name] for name in ("forward", "backward", "wait", "message")}
     boxes = [
         plt.Rectangle((0, 0), 1, 1, fc=c, hatch="///" * (n == "wait")) for n, c in kinds.items()
     ]
     names = [*list(kinds)[:3], "message, from call to result"]
     axes.legend(boxes, names, ncols=4, frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
-    axes.set_yticks(range(len(steps)), list(steps))
-    axes.invert_yaxis()
-    axes.set_xlim(left=0)
+    axes.set_yticks(ticks, list(fastest))
+    axes.set_ylim(top, -0.2)
+    axes.set_xlim(0, edge)
     plt.show()
+
+
+def _length(step: Sequence[tuple[str, float, float]]) -> float:
+    """From the first mark of a step to its last one."""
+    return max(end for *_, end in step) - min(start for _, start, _ in step)
 
 
 def bathtub(rows: Sequence[tuple[float, int, float, float]], backward: float) -> None:
