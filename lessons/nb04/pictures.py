@@ -2,12 +2,16 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
-from matplotlib.patches import Circle
+from matplotlib.axes import Axes
+from matplotlib.patches import Circle, Rectangle
 
+from course_utils import cost
 from course_utils.show import style
 from nbtorchrun import palette
+from nbtorchrun.runs import Run
 
 # Ways to all-reduce: Paul Tol's bright palette (2021), which no rank and no activity has.
 LOOKS = {
@@ -101,6 +105,82 @@ def in_line() -> None:
     plt.show()
 
 
+def in_a_row(link: cost.Costs, sizes: Mapping[str, float], ranks: int = 4) -> None:
+    """Two all-reduces over time: a lane for each rank, with what it sends above what it receives.
+
+    Args:
+        link: what a message costs on the link of each rank.
+        sizes: name to the bytes of the tensor; each has a column.
+        ranks: N.
+    """
+    others = range(1, ranks)
+    ways = {  # who sends to whom, step by step, and the share of the tensor in a message
+        "through rank 0": ([[(r, 0)] for r in others] + [[(0, r)] for r in others], 1),
+        "ring": ([_pairs("ring", ranks)] * 2 * len(others), 1 / ranks),
+    }
+    ends = {
+        (way, name): 1e6 * len(steps) * cost.seconds(cost.EXCHANGE, share * size, link)
+        for way, (steps, share) in ways.items()
+        for name, size in sizes.items()
+    }
+    widths = [max(ends[way, name] for way in ways) + 65 for name in sizes]  # room for a label
+    title = f"{ranks} ranks over time. The digits count the messages in a row."
+    look = {"sharex": "col", "width_ratios": widths}
+    every = style.panels(len(ways), len(sizes), 1.1 + len(ways) * 0.47 * ranks, title, **look)
+    for axes, (way, name) in zip(every, ends, strict=True):
+        steps, share = ways[way]
+        for rank in range(ranks):
+            waits = palette.ground(palette.ACTIVITY["wait"])["facecolor"]
+            style.box(axes, 0, rank - 0.4, ends[way, name], 0.8, facecolor=waits)
+        for step, pairs in enumerate(steps):
+            for source, target in pairs:
+                start = ends[way, name] * step / len(steps)
+                bar = 1e6 * share * sizes[name] * link.beta
+                _message(axes, start, 1e6 * link.alpha, bar, step + 1, source, target)
+        words = f"{ends[way, name]:.0f} µs"
+        style.centred(axes, ends[way, name] + 6, (ranks - 1) / 2, words, ha="left")
+        first = name == next(iter(sizes))
+        axes.set_title(f"{way}, {name}" if first else name, loc="left", fontsize=10)
+        axes.set_yticks(range(ranks) if first else [], [f"rank {r}" for r in range(ranks * first)])
+        axes.set_ylim(ranks - 0.5, -0.5)
+        axes.set_xlim(0, max(ends[each, name] for each in ways) + 65)
+        axes.set_xticks(range(0, int(axes.get_xlim()[1]), 100))
+    for axes in every[-len(sizes) :]:
+        axes.set_xlabel("microseconds")
+    _parts_of_a_message(every[-len(sizes)])
+    plt.show()
+
+
+def _message(
+    axes: Axes, start: float, stub: float, bar: float, number: int, source: int, target: int
+) -> None:
+    """A message from rank `source` to rank `target`: a stub and a bar, in the lanes of both."""
+    ground = palette.ground(palette.colour(source))
+    for top, words in ((source - 0.4, f"to {target}"), (target, f"from {source}")):
+        style.box(axes, start + stub, top, bar, 0.4, lw=0.9, **ground)
+        style.box(axes, start, top, stub, 0.4, facecolor=style.GREY, edgecolor="white", lw=0.6)
+        look = {"color": "white", "fontsize": 8, "fontweight": "bold"}
+        style.centred(axes, start + stub / 2, top + 0.21, f"{number}", **look)
+        if bar > 2 * stub:
+            style.centred(axes, start + stub + bar / 2, top + 0.21, words, fontsize=8)
+
+
+def _parts_of_a_message(axes: Axes) -> None:
+    """What the patches of `in_a_row` mean, where its ring has ended and the other way has not."""
+    looks = {
+        "\u03b1: a stub, always equally long": {"facecolor": style.GREY},
+        "β per byte: a bar in its sender's colour": {
+            "facecolor": "white",
+            "edgecolor": style.GREY,
+        },
+        "nothing to do": palette.ground(palette.ACTIVITY["wait"]),
+    }
+    handles = [plt.Rectangle((0, 0), 1, 1, **look) for look in looks.values()]
+    title = "upper half of a lane: sends,\nlower half: receives"
+    place = {"loc": "center right", "frameon": False, "fontsize": 8.5, "alignment": "left"}
+    axes.legend(handles, looks, title=title, title_fontsize=8.5, **place)
+
+
 def over_hosts(
     took: Mapping[tuple[str, int], float], formula: Callable, ways: Sequence, limit: float
 ) -> None:
@@ -129,6 +209,66 @@ def over_hosts(
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False, fontsize=8.5)
     plt.show()
+
+
+def tree(run: Run) -> None:
+    """The messages of an all-reduce up a tree and down again, and what the ranks hold.
+
+    Args:
+        run: of `watch_four.py` with `up_tree`, on a power of two of ranks.
+
+    Raises:
+        ValueError: a rank sent less than the whole tensor.
+    """
+    ranks = len(run.ranks)
+    found = {(each["rank"], each["step"]): each for each in run.reports if "holds" in each}
+    last = max(step for _, step in found)
+    messages = {which: each for which, each in found.items() if each["sends"] is not None}
+    if any(len(each["sends"]) < len(each["holds"]) for each in messages.values()):
+        raise ValueError("a rank sent less than the whole tensor: this is another all-reduce")
+    title = f"A tree of {ranks} ranks. An arrow: the whole tensor is sent. Dotted: nothing is sent."
+    every = style.panels(1, 2, 3.3, title, bare=True)
+    for axes, up in zip(every, (True, False), strict=True):
+        boxes = {}
+        for level in range(last // 2 + 1):
+            for rank in range(0, ranks, 2**level):
+                # A rank that does nothing in a step reports nothing, and holds what it holds next.
+                at = level if up else last - level
+                holds = next(found[rank, s] for s in range(at, last + 1) if (rank, s) in found)
+                boxes[rank, level] = _node(axes, rank, level, holds["holds"][0], ranks)
+                if (rank, level - 1) in boxes:
+                    ends = boxes[rank, level - 1], boxes[rank, level]
+                    _edge(axes, *ends, arrowstyle="-", color=style.GREY, linestyle=":")
+        for (rank, step), each in messages.items():
+            if (step < last // 2) == up:
+                before, after = (step, step + 1) if up else (last - step, last - step - 1)
+                ends = boxes[rank, before], boxes[each["to"], after]
+                _edge(axes, *ends, arrowstyle="-|>", color=palette.colour(rank))
+        for level in range(last // 2):
+            words = f"step {level + 1 if up else last - level}"
+            style.centred(axes, -0.5, 1.4 * level + 0.7, words, ha="right", color=style.GREY)
+        axes.set_title("up: the sum grows" if up else "down: the sum is passed on", fontsize=10)
+        axes.set_xlim(-1.15, ranks - 0.5)
+        axes.set_ylim(-0.45, 1.4 * (last // 2) + 0.45)
+    plt.show()
+
+
+def _node(axes: Axes, rank: int, level: int, value: int, ranks: int) -> Rectangle:
+    """A rank on a level of a tree, in the middle of the ranks below it, and what it holds."""
+    x, y = rank + (2**level - 1) / 2, 1.4 * level
+    ground = palette.ground(palette.colour(rank))
+    made = axes.add_patch(Rectangle((x - 0.4, y - 0.36), 0.8, 0.72, lw=1.3, **ground))
+    style.centred(axes, x, y + 0.16, f"rank {rank}", fontsize=8.5)
+    digits = f"{value:0{ranks}d}"
+    weight = "bold" if "0" not in digits else "normal"
+    style.centred(axes, x, y - 0.17, digits, fontweight=weight)
+    return made
+
+
+def _edge(axes: Axes, start: Rectangle, end: Rectangle, **look: Any) -> None:
+    """An arrow or a line from the middle of one box to that of another, outside of both."""
+    look |= {"patchA": start, "patchB": end, "shrinkA": 2, "shrinkB": 2, "lw": 1.6}
+    axes.annotate("", end.get_center(), start.get_center(), arrowprops=look)
 
 
 def crossing(
