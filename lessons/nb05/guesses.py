@@ -2,10 +2,11 @@
 
 ANSWERS = {
     "memory-meaning": "a",
+    "stages-figure": "c",
     "one-equal-add": "b",
     "discard-run": lambda inside: f"b, {inside:.1f} MB",
     "moved-compare": "3",
-    "hide-table": "b",
+    "hide-lanes": "b",
     "answer": "b",
     "root-run": "d",
 }

@@ -29,6 +29,21 @@ LOOK = {  # of what a rank does; messages of two kinds have one colour
 }
 SEEN = 0.02  # of the largest kind: less is too thin to see
 PHASES = ("forward", "backward", "step")
+PARTS = {  # of two lanes: what the GPU does, and what the link does
+    "the GPU computes a layer": {
+        "facecolor": palette.ground(palette.ACTIVITY["forward"])["facecolor"],
+        "edgecolor": palette.outline(palette.ACTIVITY["forward"]),
+    },
+    "the GPU waits": {
+        "facecolor": palette.ACTIVITY["wait"],
+        "edgecolor": "#888888",
+        "hatch": "////",
+    },
+    "the link gathers a layer": {
+        "facecolor": palette.ground(palette.ACTIVITY["message"])["facecolor"],
+        "edgecolor": palette.outline(palette.ACTIVITY["message"]),
+    },
+}
 LINE = {"color": style.GREY, "linewidth": 1, "linestyle": "--"}
 
 
@@ -224,6 +239,53 @@ def overlap(run: Run, *, title: str) -> None:
 def _length(blocks: list[tuple[str, float, float]]) -> float:
     """From the start of the first block to the end of the last one."""
     return max(end for *_, end in blocks) - min(start for _, start, _ in blocks)
+
+
+def prefetch(
+    panels: Mapping[str, Mapping[str, tuple[float, float]]], *, title: str, layers: int = 3
+) -> None:
+    """Draw forward with prefetching: what the GPU computes, and below what the link gathers.
+
+    Args:
+        panels: how many tokens to how wide a layer is, and then to the milliseconds that one layer
+            computes and that its gather takes.
+        layers: how many are drawn.
+    """
+    every = style.panels(len(panels), 1, 1.0 + 1.35 * len(panels), title, sharex=True)
+    last = 0.0
+    for axes, (tokens, widths) in zip(every, panels.items(), strict=True):
+        for row, (computing, gathering) in enumerate(widths.values()):
+            last = max(last, _lanes(axes, 2.4 * row, computing, gathering, layers))
+        hide = {computing >= gathering for computing, gathering in widths.values()}
+        words = {True: "all gathers but the first hide", False: "the GPU waits for each gather"}
+        said = " or ".join(words[each] for each in sorted(hide))
+        axes.set_title(f"{tokens} on each GPU: {said}", loc="left", fontsize=10)
+        names = [name for width in widths for name in (f"{width}: GPU", "link")]
+        places = [2.4 * row + lane for row in range(len(widths)) for lane in (0, 1)]
+        axes.set_yticks(places, names, fontsize=9)
+        axes.tick_params(axis="y", length=0)
+        axes.set_ylim(2.4 * len(widths) - 0.8, -0.6)
+    every[0].set_xlim(0, 1.005 * last)
+    every[-1].set_xlabel("time in milliseconds; numbers in the bars: which layer")
+    handles = [Patch(label=name, **look) for name, look in PARTS.items()]
+    every[0].figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    plt.show()
+
+
+def _lanes(axes: Axes, top: float, computing: float, gathering: float, layers: int) -> float:
+    """Two lanes: while a layer computes, the next one is gathered. Returns when the last ends."""
+    computes, waits, gathers = PARTS.values()
+    free = started = 0.0  # when the GPU is free; when the newest gather began
+    for layer in range(1, layers + 1):
+        start = max(free, started + gathering)  # the gather has to be complete
+        axes.broken_barh([(started, gathering)], (top + 0.6, 0.8), linewidth=0.8, **gathers)
+        style.centred(axes, started + gathering / 2, top + 1, f"{layer}", fontsize=8)
+        if start > free:
+            axes.broken_barh([(free, start - free)], (top - 0.4, 0.8), linewidth=0.4, **waits)
+        axes.broken_barh([(start, computing)], (top - 0.4, 0.8), linewidth=0.8, **computes)
+        style.centred(axes, start + computing / 2, top, f"{layer}", fontsize=8)
+        free, started = start + computing, start
+    return free
 
 
 def hidden(
