@@ -1,6 +1,6 @@
 """The pictures that notebook 11 alone draws."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -54,12 +54,18 @@ def _rows(axes: Axes, words: str = "rank {0}: Q{0}") -> None:
         axes.plot([-0.1, -0.1], [rank - 0.3, rank + 0.3], color=palette.colour(rank), linewidth=3)
 
 
-def _next(axes: Axes, step: int, rank: int, height: float = 0.0) -> None:
+def _next(axes: Axes, step: int, rank: int, width: float, height: float = 0.0) -> None:
     """An arrow from a rank to the next one, in the next step; from the last to the first."""
     target = (rank + 1) % 4
-    bend = {} if target else {"connectionstyle": "arc3,rad=0.06", "linestyle": ":"}
-    start, end = (step + 0.6, rank + height), (step + 1, target + height)
-    axes.annotate("", end, start, arrowprops=ARROW | bend)
+    start, end = (step + width, rank + height), (step + 1, target + height)
+    if target:
+        axes.annotate("", end, start, arrowprops=ARROW)
+        return
+    # Dotted, it climbs beside the boxes and turns to the right: its head meets no edge.
+    turn = (step + 0.94, target + height)
+    look = {"arrowstyle": "-", "shrinkB": 0, "connectionstyle": "angle3,angleA=83,angleB=0"}
+    axes.annotate("", turn, start, arrowprops=ARROW | look | {"linestyle": ":"})
+    axes.annotate("", end, turn, arrowprops=ARROW | {"shrinkA": 0})
 
 
 def ring() -> None:
@@ -72,7 +78,7 @@ def ring() -> None:
         style.box(axes, step, rank - 0.3, 0.6, 0.6, **look)
         style.centred(axes, step + 0.3, rank, f"K{owner} V{owner}", weight="bold")
         if step < 3:
-            _next(axes, step, rank)
+            _next(axes, step, rank, 0.6)
     _rows(axes)
     for step in range(4):
         axes.text(step + 0.3, -0.6, f"step {step}", ha="center", color=style.GREY)
@@ -99,7 +105,7 @@ def backward_ring() -> None:
         style.centred(axes, step + 0.31, rank + 0.12, f"dk{owner} dv{owner}", fontsize=7.5)
         style.centred(axes, step + 0.31, rank + 0.27, said, fontsize=6)
         if step in (1, 2, 3):
-            _next(axes, step, rank, 0.18)
+            _next(axes, step, rank, 0.62, 0.18)
     _rows(axes, "rank {0}")
     for step in range(5):
         words = f"step {step}" if step < 4 else "home"
@@ -142,23 +148,92 @@ def hidden(events: Sequence[str], messages: Sequence[Sequence[Any]]) -> None:
     plt.show()
 
 
-def masks(layout: ModuleType, length: int, ranks: int) -> None:
-    """Which rank computes which score under a causal mask, for both layouts."""
-    title = f"{length} positions on {ranks} ranks: who computes which score?"
-    every = style.panels(1, 2, 3.9, title)
-    for axes, name in zip(every, ("contiguous", "zigzag"), strict=True):
-        for rank in range(ranks):
-            rows = [
-                p + start
-                for start, place in layout.pieces(length, rank, ranks, name)
-                for p in range(place.stop - place.start)
-            ]
-            _scores(axes, rows, rank, [0] * length)
-            work = sum(row + 1 for row in rows)
-            behind = {**palette.ground(palette.colour(rank)), "pad": 2}
-            look = {"ha": "right", "fontsize": 9, "bbox": behind}
-            axes.text(length, 0.9 + 1.4 * rank, f"rank {rank}: {work} scores", **look)
+def waits(work: Mapping[str, Sequence[Sequence[float]]]) -> None:
+    """When each rank computes in the ring, and when it waits for the slowest of that step.
+
+    Args:
+        work: for each layout, a rank's steps, in full blocks of scores.
+    """
+    title = "The ring under a causal mask: who waits?"
+    every = style.panels(len(work), 1, 0.9 + 1.6 * len(work), title)
+    _lanes(every, work)
+    plt.show()
+
+
+def _lanes(every: Sequence[Axes], work: Mapping[str, Sequence[Sequence[float]]]) -> None:
+    """A lane for each rank: a step lasts as long as the slowest rank computes."""
+    spent = {name: sum(map(max, zip(*ranks, strict=True))) for name, ranks in work.items()}
+    end = max(spent.values())
+    grey = {"facecolor": palette.ACTIVITY["wait"], "edgecolor": palette.NEUTRAL, "linewidth": 0.6}
+    for axes, (name, ranks) in zip(every, work.items(), strict=True):
+        start, count = 0.0, len(ranks)
+        for step, units in enumerate(zip(*ranks, strict=True)):
+            for rank, computes in enumerate(units):
+                if computes:
+                    look = palette.ground(palette.colour(rank))
+                    style.box(axes, start, rank - 0.4, computes, 0.8, **look)
+                    words = f"K{(rank - step) % count}"
+                    style.centred(axes, start + computes / 2, rank, words, fontsize=8)
+                if computes < max(units):
+                    left, width = start + computes, max(units) - computes
+                    style.box(axes, left, rank - 0.4, width, 0.8, **grey)
+                    style.centred(axes, left + width / 2, rank, "waits", fontsize=8)
+            look = {"fontsize": 8, "color": style.GREY}
+            style.centred(axes, start + max(units) / 2, -0.75, f"step {step}", **look)
+            start += max(units)
+        if start < end:
+            style.centred(axes, (start + end) / 2, (count - 1) / 2, "all have finished", fontsize=8)
+        idle = 1 - sum(map(sum, ranks)) / (count * spent[name])
+        axes.set_title(f"{name}: waiting {idle:.0%} of the time", loc="left", fontsize=10)
+        axes.set(
+            xlim=(0, 1.004 * end), ylim=(count - 0.5, -1.1), xlabel="time, in full blocks of scores"
+        )
+        axes.set_yticks(range(count), [f"rank {rank}" for rank in range(count)], fontsize=8)
+
+
+def work(
+    layout: ModuleType, visible: Callable[..., list], name: str, length: int, ranks: int
+) -> list[list[float]]:
+    """What each rank computes in each step, in full blocks of scores; a triangle is half of one.
+
+    Args:
+        layout: has `pieces`, the positions of each rank.
+        visible: the ring's function that says which pieces see each other.
+        name: of the layout.
+    """
+    cut = [layout.pieces(length, rank, ranks, name) for rank in range(ranks)]
+
+    def scores(rank: int, step: int) -> float:
+        pairs = visible(cut[rank], cut[(rank - step) % ranks], causal=True)
+        return sum(
+            (q.stop - q.start) * (k.stop - k.start) / (2 if diagonal else 1)
+            for q, k, diagonal in pairs
+        )
+
+    full = (length / ranks) ** 2
+    return [[scores(rank, step) / full for step in range(ranks)] for rank in range(ranks)]
+
+
+def masks(layout: ModuleType, work: Mapping[str, Sequence[Sequence[float]]], length: int) -> None:
+    """Which rank computes which score under a causal mask, for two layouts, and when.
+
+    Args:
+        layout: has `pieces`, the positions of each rank.
+        work: for each layout, a rank's steps, in full blocks of scores.
+        length: of the sequence.
+    """
+    title = f"{length} positions on 4 ranks: who computes which score, and who waits?"
+    every = style.mosaic("AB;CD", 5.4, title, height_ratios=[2.2, 1])
+    for axes, (name, steps) in zip(every[:2], work.items(), strict=True):
+        middles = {}
+        for rank in range(len(steps)):
+            for start, place in layout.pieces(length, rank, len(steps), name):
+                rows = range(start, start + place.stop - place.start)
+                _scores(axes, rows, rank, [0] * length)
+                middles[start + len(rows) / 2] = f"rank {rank}"
         _frame(axes, length, name)
+        axes.set_yticks(list(middles), list(middles.values()), fontsize=8)
+    _lanes(every[2:], work)
     plt.show()
 
 
@@ -194,10 +269,9 @@ def documents(layout: ModuleType, lengths: Sequence[int], ranks: int) -> None:
                 for p in range(place.stop - place.start)
             ]
             _scores(axes, rows, rank, first)
-            work = sum(row + 1 - first[row] for row in rows)
-            behind = {**palette.ground(palette.colour(rank)), "pad": 2}
-            look = {"ha": "right", "fontsize": 9, "bbox": behind}
-            axes.text(total, 0.06 * total + 0.09 * total * rank, f"rank {rank}: {work}", **look)
+            said = f"rank {rank}: {sum(row + 1 - first[row] for row in rows)} scores"
+            axes.add_patch(plt.Rectangle((0, 0), 0, 0, color=palette.colour(rank), label=said))
+        axes.legend(frameon=False, fontsize=9, loc="upper right", borderaxespad=0)
         _frame(axes, total, name)
     plt.show()
 
