@@ -164,16 +164,18 @@ def pairing() -> None:
     plt.show()
 
 
-def balance(run: Run, plain: Run, gentle: Mapping[str, Run]) -> None:
+def balance(runs: Mapping[str, Run], gentle: Mapping[str, Run], plain: Run) -> None:
     """How busy the busiest expert is, step by step, and what the loss is at the end.
 
     Args:
-        run: its rank 0 reported `balance`, `seed`, `step`, `busiest` and `loss`.
-        plain: the same of a layer with one expert.
+        runs: way -> its run, "none" among them. Rank 0 reported `balance`, `seed`, `step`,
+            `busiest` and `loss`.
         gentle: way -> the same with a smaller coefficient.
+        plain: the same of a layer with one expert.
     """
-    found = {way: _of_seeds(run, way) for way in ("none", "loss", "bias")}
-    title = "Balance evens the work; with these coefficients the mean loss is higher (three seeds)"
+    found = {way: _of_seeds(run, way) for way, run in runs.items()}
+    tried = "coefficients" if "loss" in gentle else "rates"  # section 5 has only the bias
+    title = f"Balance evens the work; with these {tried} the mean loss is higher (three seeds)"
     left, right = show.style.panels(1, 2, 3.5, title)
     for way, seeds in found.items():
         hue, dash = WAYS[way]
@@ -181,7 +183,7 @@ def balance(run: Run, plain: Run, gentle: Mapping[str, Run]) -> None:
         smooth = [np.convolve(row, np.ones(width) / width, "valid") for row in seeds["busiest"]]
         steps = np.arange(len(smooth[0])) + width
         left.plot(steps, np.transpose(smooth), color=hue, ls=dash, lw=0.8, alpha=0.45)
-        left.plot(steps, np.mean(smooth, 0), color=hue, ls=dash, lw=2.2)
+        left.plot(steps, np.mean(smooth, 0), color=hue, lw=2.2)
         at, low = LABELS[way]
         left.text(150, at, NAMES[way], fontsize=8, color=palette.outline(hue), ha="right", va=low)
     left.axhline(1, color=GREY, lw=0.8)
@@ -191,9 +193,10 @@ def balance(run: Run, plain: Run, gentle: Mapping[str, Run]) -> None:
     left.set_title("step by step (thin: a seed; thick: the mean)", loc="left", fontsize=9)
 
     start = _at_the_end(right, found["none"], "none", "o", "no balance", (0.13, 0, "left"))
-    for way, names in ENDS.items():
-        small = _at_the_end(right, _of_seeds(gentle[way], way), way, "D", *names[0])
-        large = _at_the_end(right, found[way], way, "o", *names[1])
+    for way, run in gentle.items():
+        small_name, large_name = ENDS[way]
+        small = _at_the_end(right, _of_seeds(run, way), way, "D", *small_name)
+        large = _at_the_end(right, found[way], way, "o", *large_name)
         look = {"color": WAYS[way][0], "ls": WAYS[way][1], "lw": 1.5}
         right.plot(*zip(start, small, large, strict=True), **look)
     near = 0.13, 0, "left"
@@ -207,8 +210,11 @@ def balance(run: Run, plain: Run, gentle: Mapping[str, Run]) -> None:
 
 LABELS = {"none": (4.06, "bottom"), "loss": (1.28, "top"), "bias": (2.72, "bottom")}  # heights
 ENDS = {  # the smaller and the larger coefficient, and where to write them
-    "loss": (("loss 0.02", (0.05, 0.009, "left")), ("loss 0.1", (0, 0.009, "center"))),
-    "bias": (("bias 0.003", (-0.05, -0.009, "right")), ("bias 0.01", (0, 0.009, "center"))),
+    "loss": (
+        ("auxiliary, 0.02", (0.05, 0.009, "left")),
+        ("auxiliary, 0.1", (0, 0.009, "center")),
+    ),
+    "bias": (("bias, 0.003", (-0.05, -0.009, "right")), ("bias, 0.01", (0, 0.009, "center"))),
 }
 
 
@@ -274,14 +280,14 @@ def grid(experts: Sequence[Sequence[str]]) -> None:
         experts: for each row of ranks, the experts that each rank holds, as words.
     """
     title = "Four ranks, e = 2: tokens travel in rows, experts' gradients are added in columns"
-    axes = show.style.axes(3.7, title)
+    axes = show.style.axes(3.3, title)
     axes.axis("off")
-    axes.set(xlim=(-0.4, 11.6), ylim=(6.3, -0.5))
+    axes.set(xlim=(-0.4, 11.6), ylim=(5.6, -0.1))
     ranks = 0
     for row, line in enumerate(experts):
         for column, held in enumerate(line):
             left, top = 0.3 + 3.8 * column, 0.2 + 3.0 * row
-            look = {"facecolor": "none", "edgecolor": palette.colour(ranks), "linewidth": 2}
+            look = {"facecolor": "none", "edgecolor": GREY, "linewidth": 1.5}
             show.style.box(axes, left, top, 2.6, 2.2, **look)
             axes.text(left + 0.1, top + 0.27, f"rank {ranks}", fontsize=9, va="center")
             for place, name in enumerate((*HOLDS[:2], held)):
@@ -297,7 +303,7 @@ def grid(experts: Sequence[Sequence[str]]) -> None:
         _both(axes, (x, 2.45), (x, 3.15), "gradients of the\nsame experts", (x + 1.25, 2.8))
     words = (
         "Every expert exists twice.\nEvery token is on one rank.\n\n"
-        "grey: held by all four ranks\nviolet, olive: held by the\ntwo ranks of a column"
+        "grey boxes: held by all four ranks\nviolet, olive: held by the\ntwo ranks of a column"
     )
     axes.text(7.6, 2.8, words, fontsize=9, va="center")
     plt.show()
@@ -307,3 +313,133 @@ def _both(axes: Axes, start: tuple, end: tuple, words: str, at: tuple) -> None:
     look = {"arrowstyle": "<->", "color": GREY, "lw": 1.4, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", end, start, arrowprops=look)
     show.style.centred(axes, *at, words, fontsize=8, color=GREY)
+
+
+ACTIONS = "first sort", "all-to-all", "second sort", "undo the\nsecond sort", "all-to-all"
+ACTIONS += ("times the gate,\nadd up",)
+ORDERS = "by token", "by expert", "by sender,\nthen expert", "by expert", "by expert"
+ORDERS += "by sender,\nthen expert", "by expert", "by token"
+LEFT = 1.3, 3.15, 5.55, 7.4, 9.55, 11.4, 13.8, 15.65  # of the columns of boxes
+BOX, LABEL = 0.9, 0.65  # width of a box, height of the words above a group
+
+Group = tuple[str, list[tuple[str, int]]]  # its name; its rows, each a token and an expert
+
+
+def two_sorts(choices: Sequence[Sequence[Sequence[int]]], experts: int) -> None:
+    """The rows of `MoELayer`: sorted, sent, sorted again, computed, and all the way back.
+
+    Args:
+        choices: for each rank, for each of its tokens, the experts that it chooses.
+        experts: how many the ranks share in equal parts.
+    """
+    stages, ends = _sorted_twice(choices, experts)
+    tall = [max(_height(stage[rank]) for stage in stages) for rank in range(len(choices))]
+    title = "Two sorts: the colour is a row's expert, a thick arrow leaves a rank"
+    axes = show.style.axes(1.0 + 0.25 * (sum(tall) + len(tall)), title)
+    axes.axis("off")
+    axes.set(xlim=(0, LEFT[-1] + BOX + 0.1), ylim=(sum(tall) + 0.7 * (len(tall) - 1), -2.4))
+    for left, words in zip(LEFT, ORDERS, strict=True):
+        if left not in LEFT[3:5]:
+            show.style.centred(axes, left + BOX / 2, -0.55, words, fontsize=8)
+    middle = (LEFT[3] + LEFT[4] + BOX) / 2
+    show.style.centred(axes, middle, -0.55, ORDERS[3], fontsize=8)
+    show.style.centred(axes, middle, -1.8, "grouped\nproducts", fontsize=8, weight="bold")
+    gaps = [gap for gap in range(len(LEFT) - 1) if gap != 3]
+    for gap, words in zip(gaps, ACTIONS, strict=True):
+        at = (LEFT[gap] + BOX + LEFT[gap + 1]) / 2
+        show.style.centred(axes, at, -1.8, words, fontsize=8, weight="bold")
+    places: list[dict] = [{} for _ in stages]
+    top = 0.0
+    for rank, height in enumerate(tall):
+        show.style.centred(axes, 0.55, top + height / 2, f"rank {rank}", fontsize=9)
+        for column, stage in enumerate(stages):
+            found = _column(axes, column, top, stage[rank])
+            places[column] |= {row: (rank, y) for row, y in found.items()}
+        words = f"ends = {ends[rank]}"
+        show.style.centred(axes, middle, top + LABEL / 2, words, fontsize=8, family="monospace")
+        top += height + 0.7
+        if rank < len(tall) - 1:
+            axes.plot([0, LEFT[-1] + BOX], [top - 0.35] * 2, color="#CCCCCC", lw=0.8)
+    for gap in gaps:
+        for row, (rank, y) in places[gap].items():
+            to, end = places[gap + 1][row]
+            sent = gap in (1, 5)
+            look = {"arrowstyle": "->", "color": EXPERTS[row[1]] if sent else "#AAAAAA"}
+            look |= {"lw": 1.6 if rank != to else 0.8, "shrinkA": 0, "shrinkB": 0}
+            tail, head = (LEFT[gap] + BOX + 0.06, y), (LEFT[gap + 1] - 0.06, end)
+            axes.annotate("", head, tail, arrowprops=look)
+    plt.show()
+
+
+def _sorted_twice(
+    choices: Sequence[Sequence[Sequence[int]]], experts: int
+) -> tuple[list[list[list[Group]]], list[list[int]]]:
+    """For each column of the picture, for each rank, its groups; and each rank's `ends`.
+
+    The names and the steps are those of `MoELayer`. Every expert is chosen.
+    """
+    e, here, letters = len(choices), experts // len(choices), iter("abcdefghij")
+    own, ordered, counts, arrived, grouped, ends = [], [], [], [], [], []
+    for each in choices:
+        tokens = [(next(letters), those) for those in each]
+        own.append([(f"token {token}", [(token, i) for i in those]) for token, those in tokens])
+        rows, chosen = [row for _, rows in own[-1] for row in rows], np.ravel(each)
+        counts.append(np.bincount(chosen, minlength=experts).reshape(e, here))
+        order = chosen.argsort(kind="stable")
+        ordered.append(_cut([rows[at] for at in order], counts[-1].sum(1)))
+    for rank in range(e):
+        arrived.append([each[rank] for each in ordered])
+        rows = [row for part in arrived[-1] for row in part]
+        came = np.array([each[rank] for each in counts])  # (e, E/e)
+        which = np.tile(np.arange(here), e)
+        by_expert = np.repeat(which, came.ravel()).argsort(kind="stable")
+        grouped.append(_cut([rows[at] for at in by_expert], came.sum(0)))
+        ends.append(came.sum(0).cumsum().tolist())
+    products = [_named("expert", each, here * rank) for rank, each in enumerate(grouped)]
+    there = [[_named("to rank", each) for each in ordered]]
+    there += [[_named("from rank", each) for each in arrived]]
+    back = [[_named("to rank", each) for each in arrived]]
+    back += [[_named("from rank", each) for each in ordered]]
+    return [own, *there, products, products, *back, own], ends
+
+
+def _named(words: str, parts: Sequence[list], first: int = 0) -> list[Group]:
+    return [(f"{words} {number}", part) for number, part in enumerate(parts, first)]
+
+
+def _cut(rows: list, sizes: np.ndarray) -> list[list]:
+    ends = np.cumsum(sizes).tolist()
+    return [rows[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
+
+
+def _height(groups: list[Group]) -> float:
+    return sum(LABEL + len(rows) for _, rows in groups)
+
+
+def _column(axes: Axes, column: int, top: float, groups: list[Group]) -> dict:
+    """Draw the groups of one column on one rank; where is the middle of each row?"""
+    left, found = LEFT[column], {}
+    for name, rows in groups:
+        start, top = top + LABEL, top + LABEL + len(rows)
+        if column not in (3, 4, 7):
+            words = {"fontsize": 7, "color": GREY}
+            show.style.centred(axes, left + BOX / 2, start - 0.27, name, **words)
+        elif column == 3:
+            look = palette.ground(EXPERTS[rows[0][1]], 0.15) | {"linewidth": 1.5}
+            width = LEFT[4] - left - BOX
+            show.style.box(axes, left + BOX, start + 0.04, width, len(rows) - 0.08, **look)
+            at = left + BOX + width / 2, start + len(rows) / 2
+            show.style.centred(axes, *at, name, fontsize=8)
+        for place, (token, expert) in enumerate(rows):
+            words = (token.upper() if column > 3 else token) + str(expert)
+            found[token, expert] = start + place + 0.5
+            if column < 7:
+                look = palette.ground(EXPERTS[expert])
+                show.style.box(axes, left, start + place + 0.06, BOX, 0.88, **look)
+                show.style.centred(axes, left + BOX / 2, start + place + 0.5, words, fontsize=8)
+        if column == 7:  # the sum of a token's rows
+            middle, token = start + len(rows) / 2, rows[0][0]
+            show.style.box(axes, left, middle - 0.44, BOX, 0.88, **palette.ground("#999999"))
+            show.style.centred(axes, left + BOX / 2, middle, token.upper(), fontsize=8)
+            found |= dict.fromkeys(rows, middle)
+    return found
