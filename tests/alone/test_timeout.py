@@ -1,4 +1,4 @@
-"""A timeout counts from the launch: beside other tests, cold ranks are still importing at its end."""
+"""A timeout counts from the launch, and beside other tests cold ranks import for long."""
 
 import pytest
 
