@@ -282,33 +282,113 @@ def sent(lines: dict[str, dict[int, float]], meets: dict[str, float]) -> None:
     plt.show()
 
 
-BESIDE = {"textcoords": "offset points", "ha": "right", "va": "center", "fontsize": 8}
+TOKEN, WIDE = 0.3, 1.3  # how high a token's row is drawn, and how wide
+OUTSIDE = {"facecolor": "white", "edgecolor": "#BBBBBB", "linestyle": ":"}  # of rows held elsewhere
 
 
-def share_of_messages(machines: dict[str, dict[int, tuple[float, float]]]) -> None:
-    """Milliseconds of a block's products and of its messages, by the number of ranks t.
+def positions(tokens: int, ranks: int) -> None:
+    """Sequence parallel, forward: which rank holds which tokens, and which ones it sends.
 
     Args:
-        machines: for each machine, t -> (milliseconds of products, of messages at best, at worst).
+        tokens: in the sequence.
+        ranks: that share it; they divide it.
     """
-    title = "One block, forward and backward: products shrink with t, messages don't"
-    every = show.style.panels(1, len(machines), 3.2, title, sharey=True)
-    for axes, (machine, rows) in zip(every, machines.items(), strict=True):
-        products, messages, _ = zip(*rows.values(), strict=True)
-        axes.plot(list(rows), products, "o-", color=LINES[0], label="products")
-        axes.plot(list(rows)[1:], messages[1:], "s--", color=LINES[1], label="messages")
-        slower = [t for t, (_, best, other) in rows.items() if other > best]
-        if slower:
-            reach = list(rows)[-1 - len(slower) :]  # from the last t that fits into the domain
-            line = [rows[reach[0]][1], *(rows[t][2] for t in slower)]
-            axes.plot(reach, line, "s:", color=LINES[1])
-            axes.annotate("over one\ncard per box", (reach[-1], line[-1]), (-10, 5), **BESIDE)
-            axes.annotate("over all\n8 cards", (reach[-1], messages[-1]), (-4, -14), **BESIDE)
-        axes.set(xscale="log", yscale="log", xlabel="ranks t that share the block (log)")
-        axes.set_xticks(list(rows), list(map(str, rows)))
-        axes.minorticks_off()
-        axes.set_yticks((0.5, 1, 2, 5, 10, 20, 50), ("0.5", "1", "2", "5", "10", "20", "50"))
-        axes.set_title(machine, loc="left", fontsize=9)
-    every[0].set_ylabel("milliseconds (log)")
-    every[0].legend(frameon=False)
+    title = f"Sequence parallel on {ranks} ranks: who holds which of {tokens} tokens; black sends"
+    axes = show.style.axes(3.2, title)
+    axes.axis("off")
+    high, gap = tokens * TOKEN, 0.35
+    bottom = ranks * (high + gap) - gap
+    axes.set(xlim=(-1.1, 13.6), ylim=(bottom + 0.45, -0.8))
+    for rank in range(ranks):
+        top, hue = rank * (high + gap), palette.colour(rank)
+        middle = top + high / 2
+        show.style.centred(axes, -0.65, middle, f"rank {rank}")
+        own = range(rank * tokens // ranks, (rank + 1) * tokens // ranks)
+        _tokens(axes, 0.0, top, tokens, own, hue)
+        _arrow(axes, (1.35, middle), (1.85, middle))
+        _arrow(axes, (2.55, middle), (3.05, middle))
+        _tokens(axes, 3.1, top, tokens, range(tokens), GREY)
+        _arrow(axes, (4.45, middle), (4.95, middle))
+        show.style.box(axes, 5.0, top, 2.6, high, **palette.ground(hue))
+        show.style.centred(axes, 6.3, middle, f"rank {rank}'s parts\nof the matrices")
+        _arrow(axes, (7.65, middle), (8.15, middle))
+        _tokens(axes, 8.2, top, tokens, range(tokens), hue)
+        _arrow(axes, (9.55, middle), (10.05, middle))
+        _arrow(axes, (10.75, middle), (11.25, middle))
+        _tokens(axes, 11.3, top, tokens, own, hue)
+    for left, name in ((1.9, "all-gather"), (10.1, "reduce-scatter")):
+        show.style.box(axes, left, 0, 0.6, bottom, facecolor="black")
+        look = {"color": "white", "rotation": 90}
+        show.style.centred(axes, left + 0.3, bottom / 2, name, **look)
+    heads = ("own tokens:\nnorm, dropout, + x", "all tokens:\nreplicated", "attention or MLP")
+    heads += ("all tokens:\na term of the sum", "own tokens:\nnorm, dropout, + x")
+    for x, words in zip((0.65, 3.75, 6.3, 8.85, 11.95), heads, strict=True):
+        show.style.centred(axes, x, -0.45, words, fontsize=8)
+    for x, words in ((2.2, "in place of f"), (10.4, "in place of g")):
+        show.style.centred(axes, x, bottom + 0.25, words, fontsize=8)
+    plt.show()
+
+
+def _tokens(axes: Axes, left: float, top: float, tokens: int, held: range, hue: str) -> None:
+    """A sequence, a row for each token; what this rank does not hold is an empty frame."""
+    for token in range(tokens):
+        place = left, top + token * TOKEN, WIDE, TOKEN
+        show.style.box(axes, *place, **(palette.ground(hue) if token in held else OUTSIDE))
+        if token in held:
+            middle = left + WIDE / 2, top + (token + 0.5) * TOKEN
+            show.style.centred(axes, *middle, f"token {token}", fontsize=8)
+
+
+BESIDE = {"textcoords": "offset points", "ha": "left", "va": "center", "fontsize": 8}
+
+
+def share_of_messages(
+    machine: str,
+    times: dict[int, tuple[float, float]],
+    one_card: dict[int, tuple[float, float]] | None = None,
+) -> None:
+    """Milliseconds of a block's products and of its messages, and the share of the messages.
+
+    Args:
+        machine: whose times these are.
+        times: number of ranks t -> (milliseconds of products, of messages).
+        one_card: the same for the t that need two boxes, if a single card of each box sends.
+    """
+    one_card = one_card or {}
+    title = f"One block on {machine}: products shrink with t, messages don't"
+    left, right = show.style.panels(1, 2, 3.4, title)
+    ranks, (products, messages) = list(times), zip(*times.values(), strict=True)
+    left.plot(ranks, products, "o-", color=LINES[0], label="products")
+    left.plot(ranks[1:], messages[1:], "s--", color=LINES[1], label="messages")
+    left.set(xscale="log", yscale="log", ylabel="milliseconds (log)")
+    left.set_xlabel("ranks t that share the block (log)")
+    left.set_xticks(ranks, list(map(str, ranks)))
+    left.minorticks_off()
+    left.set_yticks((0.5, 1, 2, 5, 10, 20, 50), ("0.5", "1", "2", "5", "10", "20", "50"))
+    left.set_title("time, forward and backward", loc="left", fontsize=9)
+    left.legend(frameon=False, loc="center left", bbox_to_anchor=(0, 0.42))
+    bars = {}
+    for t, pair in times.items():
+        bars[f"{t}\n8 cards" if t in one_card else f"{t}"] = pair, ""
+    for t, pair in one_card.items():
+        bars[f"{t}\n1 card"] = pair, "//"
+        before = ranks[ranks.index(t) - 1]
+        left.plot((before, t), (times[before][1], pair[1]), "s:", color=LINES[1])
+        left.annotate("1 card", (t, pair[1]), (7, 0), **BESIDE)
+        left.annotate("8 cards", (t, times[t][1]), (7, 0), **BESIDE)
+        left.set_xlim(right=1.9 * t)
+    for place, ((product, message), hatch) in enumerate(bars.values()):
+        share = 100 * message / (product + message)
+        right.bar(place, share, 0.7, hatch=hatch, **palette.ground(LINES[1]))
+        show.style.centred(right, place, share + 5, f"{share:.0f} %")
+    right.set(xlabel="ranks t that share the block", ylabel="% of the time", ylim=(0, 100))
+    right.set_xticks(range(len(bars)), list(bars), fontsize=9)
+    right.set_title("share of the messages", loc="left", fontsize=9)
+    if one_card:  # where the first box is full
+        at = ranks.index(min(one_card))
+        for axes, edge in ((left, (ranks[at - 1] * ranks[at]) ** 0.5), (right, at - 0.5)):
+            axes.axvline(edge, color=show.style.GREY, linewidth=0.8)
+            high = axes.get_xaxis_transform()
+            axes.text(edge, 0.97, "one box ", ha="right", fontsize=8, transform=high)
+            axes.text(edge, 0.97, " two boxes", ha="left", fontsize=8, transform=high)
     plt.show()

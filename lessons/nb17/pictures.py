@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from course_utils import palette, show
 from nbtorchrun.runs import Run
@@ -38,8 +41,10 @@ def loop() -> None:
     plt.show()
 
 
-def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float]) -> None:
-    axes.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": show.style.GREY})
+def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], **look: Any) -> None:
+    """An arrow; `look` is that of matplotlib's `FancyArrowPatch`."""
+    look = {"arrowstyle": "->", "color": show.style.GREY, "shrinkA": 0, "shrinkB": 0} | look
+    axes.annotate("", end, start, arrowprops=look)
 
 
 def _smooth(values: Sequence[float], width: int = 10) -> list[float]:
@@ -82,29 +87,25 @@ def cache() -> None:
 
 
 def who_has_what(run: Run) -> None:
-    """The trainers' row with its cut, and two matrices on the generators."""
-    title = "The trainers cut one long row, the generators cut each matrix"
-    wide, *panels = show.style.mosaic("AA;BC", 4.6, title, height_ratios=[1, 2.4])
-    names = list(dict.fromkeys(r["name"] for r in run.reports if "name" in r))
+    """The messages of one update, and which parts of two matrices each of them carries."""
+    title = "One update: every trainer sends one message to every generator"
+    wide, *panels = show.style.mosaic("AA;BC", 4.9, title, height_ratios=[1.4, 1])
+    parts = [r for r in run.reports if "name" in r]
+    names = list(dict.fromkeys(r["name"] for r in parts))
     _row(wide, next(r["row"] for r in run.reports if "row" in r), names)
+    _messages(wide, sorted((r for r in run.reports if "values" in r), key=lambda r: r["rank"]))
     for axes, name in zip(panels, names, strict=True):
-        axes.set_title(f"generators: {name.removesuffix('.weight')}", loc="left", fontsize=10)
-        axes.set(xlabel="column (every 4th)", ylabel="row (every 4th)")
-        for report in (r for r in run.reports if r.get("name") == name):
-            colour = palette.colour(report["rank"])
-            axes.plot([], [], "s", color=colour, label=f"rank {report['rank']}")
-            for y, row in enumerate(report["mine"]):
-                for x in (x for x, mine in enumerate(row) if mine):
-                    show.style.box(axes, x, y, 1, 1, linewidth=0.3, **palette.ground(colour))
-            axes.set(xlim=(0, len(row)), ylim=(len(report["mine"]), 0))
-        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1), fontsize=8)
+        axes.set_title(name.removesuffix(".weight"), loc="left", fontsize=10)
+        axes.set(xlabel="column", ylabel="row")
+        _matrix(axes, [r for r in parts if r["name"] == name])
     plt.show()
 
 
 def _row(axes: Axes, row: Sequence[tuple[str, int]], marked: Sequence[str]) -> None:
     """All parameters end to end, with the cut in the middle; `marked` ones are named."""
-    axes.set_title("trainers: all parameters in one row", loc="left", fontsize=10)
     size, begin = sum(count for _, count in row), 0
+    words = f"trainers: {size:,} values in one row, cut in the middle (dashed)"
+    axes.set_title(words, loc="left", fontsize=10)
     parts: dict[str, list[int]] = {}
     for name, count in row:
         part = ".".join(name.split(".")[: 2 if name.startswith("layers") else 1])
@@ -120,12 +121,55 @@ def _row(axes: Axes, row: Sequence[tuple[str, int]], marked: Sequence[str]) -> N
         begin += count
     for part, (first, last) in parts.items():
         if last - first > size / 20:
-            show.style.centred(axes, (first + last) / 2, 1.45, part)
-    axes.axvline(size / 2, color="black", linestyle="--", linewidth=1)
+            show.style.centred(axes, (first + last) / 2, -0.35, part)
+    axes.plot([size / 2] * 2, [-0.6, 1.15], color="black", linestyle="--", linewidth=1)
     for rank in range(2):
-        axes.plot([], [], "s", color=palette.colour(rank), label=f"rank {rank}")
-    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1), fontsize=8)
-    axes.set(xlim=(0, size), ylim=(1.9, 0), xlabel="place in the row; dashed: the cut", yticks=[])
+        look = {"va": "center", "fontsize": 9, "weight": "bold"}
+        axes.text((0.02 + rank) * size / 2, -0.35, f"rank {rank} trains", **look)
+    axes.axis("off")
+    axes.set(xlim=(0, size), ylim=(4.1, -0.7))
+
+
+def _messages(axes: Axes, messages: Sequence[Mapping[str, Any]]) -> None:
+    """An arrow for each message, from a sender's half of the row to a part of the receiver."""
+    size = axes.get_xlim()[1]
+    gap = size / 20
+    senders, receivers = (sorted({m[key] for m in messages}) for key in ("rank", "to"))
+    half, total = size / len(senders), sum(m["values"] for m in messages)
+    begin = left = (size - total - gap * (len(receivers) - 1)) / 2
+    for receiver in receivers:
+        look = palette.ground(palette.colour(receiver))
+        for message in (m for m in messages if m["to"] == receiver):
+            sender, values = message["rank"], message["values"]
+            start = half * (senders.index(sender) + 0.5)
+            middle = begin + values / 2
+            colour = palette.colour(sender)
+            _arrow(axes, (start, 1.05), (middle, 2.2), color=colour, linewidth=1.8)
+            show.style.box(axes, begin, 2.2, values, 1.2, **look)
+            words = f"message {sender} → {receiver}:\n{values:,} values, {values / size:.0%}"
+            show.style.centred(axes, middle, 2.8, words.replace("%", " %"), fontsize=8.5)
+            begin += values
+        middle = left + (begin - left) / 2
+        show.style.centred(axes, middle, 3.75, f"rank {receiver} generates", weight="bold")
+        begin = left = begin + gap
+    axes.set_xlim(size - begin + 0.9 * gap, begin - 0.9 * gap)  # `begin` is a gap too far
+
+
+def _matrix(axes: Axes, parts: Sequence[Mapping[str, Any]]) -> None:
+    """A matrix, value by value, in the colours of those that receive it, with its messages."""
+    rows, columns = len(parts[0]["mine"]), len(parts[0]["mine"][0])
+    image, edges = np.ones((rows, columns, 3)), ({0, columns}, {0, rows})
+    for part in parts:
+        mine = np.array(part["mine"], dtype=bool)
+        image[mine] = to_rgb(palette.ground(palette.colour(part["receiver"]))["facecolor"])
+        y, x = mine.nonzero()
+        words = f"message {part['sender']} → {part['receiver']}"
+        show.style.centred(axes, x.mean() + 0.5, y.mean() + 0.5, words)
+        for found, places in zip(edges, (x, y), strict=True):
+            found |= {int(places.min()), int(places.max()) + 1}
+    axes.imshow(image, interpolation="nearest", extent=(0, columns, rows, 0), aspect="auto")
+    axes.set_xticks(sorted(edges[0]))
+    axes.set_yticks(sorted(edges[1]))
 
 
 def bytes_sent(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -237,14 +281,24 @@ def rounded(
         axes.set_yticks(range(len(systems)), list(systems.values()))
         axes.set(xscale="log", xlabel=f"{kind} gap, nats", ylim=(len(systems) - 0.5, -0.5))
         axes.grid(axis="y", alpha=0.3)
+        steps = (1, 3) if len(limits) == 1 else (1,)  # two panels have less room for numbers
+        axes.xaxis.set_major_locator(LogLocator(subs=steps))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
         if derived and kind == "largest":
-            axes.axvline(derived, color=show.style.GREY, linestyle=":", label="derived tolerance")
-        words = "measured limit: 3 times right engines at rest"
-        axes.axvline(limit, color=show.style.GREY, linestyle="--", label=words)
+            _limit(axes, derived, "tolerance", ":", "derived tolerance")
+        _limit(axes, limit, "limit", "--", "measured limit: 3 times right engines at rest")
     handles = panels[0].get_legend_handles_labels()
     look = {"ncols": 2, "frameon": False, "loc": "outside lower center", "fontsize": 8}
     panels[0].figure.legend(*handles, **look)
     plt.show()
+
+
+def _limit(axes: Axes, value: float, name: str, style: str, words: str) -> None:
+    """A line across, with its name and value above it; `words` stand in the legend."""
+    axes.axvline(value, color=show.style.GREY, linestyle=style, label=words)
+    look = {"ha": "center", "va": "bottom", "fontsize": 9, "weight": "bold"}
+    axes.text(value, 1.01, f"{name} {value:.2g}", transform=axes.get_xaxis_transform(), **look)
 
 
 def stale(run: Run, **ways: str) -> None:
