@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -170,6 +171,45 @@ def rotation(rotate: Callable[..., Tensor], q: Tensor, k: Tensor) -> None:
     scores.set_ylim(top=scores.get_ylim()[1] + 1.5)  # room for the legend
     scores.legend(frameon=False, loc="upper right", ncols=2)
     plt.show()
+
+
+def sequence_weights(shares: Sequence[int], weights: Mapping[str, Tensor]) -> None:
+    """How much each sequence of each rank counts, in several ways; one process is a line.
+
+    Args:
+        shares: how many sequences each rank has.
+        weights: title to the weight of each sequence.
+    """
+    held = ", ".join(map(str, shares[:-1]))
+    title = f"How much each sequence counts, on ranks with {held} and {shares[-1]} of them"
+    panels = show.style.panels(1, len(weights), 2.7, title, sharey=True)
+    equal = Fraction(1, sum(shares))
+    for axes, (name, every) in zip(panels, weights.items(), strict=True):
+        ranks = [[_fraction(weight) for weight in mine] for mine in every.split(list(shares))]
+        middles, left = [], 0.0
+        for rank, mine in enumerate(ranks):
+            for place, weight in enumerate(mine):
+                look = palette.ground(palette.colour(rank))
+                axes.bar(left + place, float(weight), 0.88, **look)
+                look = {"color": "black", "fontsize": 10}
+                show.style.centred(axes, left + place, 0.3 * float(equal), str(weight), **look)
+            middles.append(left + (len(mine) - 1) / 2)
+            left += len(mine) + 0.8
+        axes.axhline(float(equal), color="black", lw=1.2, ls="--")
+        axes.text(-0.44, float(equal) + 0.008, f"one process: {equal}", va="bottom", fontsize=9)
+        sums = list(map(sum, ranks))
+        axes.set_xticks(middles, [f"rank {rank}\nsum {each}" for rank, each in enumerate(sums)])
+        axes.tick_params(axis="x", length=0)
+        alike = {"rank": set(sums), "sequence": set(map(_fraction, every))}
+        same = [f"each {what} counts {min(each)}" for what, each in alike.items() if len(each) == 1]
+        axes.set_title(": ".join([name, *same]), loc="left", fontsize=10)
+    panels[0].set_ylabel("weight of a sequence")
+    plt.show()
+
+
+def _fraction(number: Tensor) -> Fraction:
+    """The simple fraction that a rounded number stands for."""
+    return Fraction(number.item()).limit_denominator(99)
 
 
 def tests_and_losses(
