@@ -1,6 +1,7 @@
 """The pictures that notebook 16 alone draws."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -61,6 +62,57 @@ def memory(held: Mapping[str, float], layers: int) -> None:
     look = {"frameon": False, "loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
     axes.legend(handles[::-1], labels[::-1], **look)  # in the order of the stack
     plt.show()
+
+
+def rings(cuts: Sequence[Any], node: int) -> None:
+    """Cuts of two machines, and the rings of one group of dp x cp: how much a card carries."""
+    title = f"Two machines of {node} GPUs: the rings of one group of dp x cp"
+    panels = show.style.panels(1, len(cuts), 4.2, title, bare=True)
+    whole = 7.5  # points for all that one GPU sends
+    for axes, cut in zip(panels, cuts, strict=True):
+        # Ranks count tp, cp, pp, dp. In its machine, these share their gradients with rank 0:
+        group = [n for n in range(node) if n % cut.tp == n // (cut.tp * cut.cp) % cut.pp == 0]
+        g, middle = len(group), (node - 1) / 2
+        for card in range(node):  # the way out of one ring, and its way back
+            kind = "others" if card not in group else "group" if card else "first"
+            for x in (card - 0.21, card + 0.21):
+                axes.plot([x, x], [-1.3, 1.3], color=RINGS[kind], lw=whole / g, zorder=1)
+        # In the machine above it goes from its card through all GPUs of the group, and back:
+        ring = [(-0.21, 1.3), *([(-0.21, 1.92), (0, 2.6)] if g > 1 else [(-0.21, 2.6)])]
+        turn, high = np.linspace(np.pi, 0, 20), 0.35 + 0.2 * cut.tp
+        for left, right in pairwise(group):
+            x, y = (left + right + (right - left) * np.cos(turn)) / 2, 2.6 + high * np.sin(turn)
+            ring += zip(x, y, strict=True)
+        ring += [(group[-1], 1.92), (0.21, 1.92)] if g > 1 else [(0.21, 2.6)]
+        x, y = np.array([*ring, (0.21, 1.3)]).T
+        for up in (1, -1):  # the machine below is the same upside down
+            axes.plot(x, up * y, color=RINGS["first"], lw=whole / g, zorder=2)
+            for gpu in range(node):
+                look = {"color": "#444444" if gpu in group else "#cccccc", "mec": "white"}
+                axes.plot(gpu, 2.6 * up, "o", ms=12, zorder=3, **look)
+                axes.plot(gpu, 1.3 * up, "s", ms=11, zorder=3, **look)
+            corner = -0.7, 0.85 if up > 0 else -3.6
+            show.style.box(axes, *corner, node + 0.4, 2.75, fc="none", ec=GREY)
+        axis, size = ("cp", cut.cp) if cut.cp > 1 else ("tp", cut.tp)
+        for start in range(0, node, size):
+            axes.plot([start - 0.35, start + size - 0.65], [3.9, 3.9], color=GREY, lw=2)
+        show.style.centred(axes, middle, 4.4, f"{axis} = {size}, so g = {g}", fontsize=11)
+        many, part = ("rings", f"1/{g} of what") if g > 1 else ("ring", "all that")
+        words = f"{g} {many}: a card carries\n{part} a GPU sends"
+        show.style.centred(axes, middle, -4.4, words)
+        axes.set(xlim=(-0.8, node - 0.2), ylim=(-5.0, 4.8))
+    for y in (1, -1):
+        for place, words in ((2.6, "GPUs"), (1.3, "cards")):
+            panels[0].text(-0.9, y * place, words, ha="right", va="center", color=GREY, fontsize=9)
+    names = ["one ring, whole", "its group's other rings", "other groups' rings"]
+    pairs = zip([*RINGS.values(), GREY], [*names, "groups of tp or cp"], strict=True)
+    lines = [plt.Line2D([], [], color=colour, lw=4, label=name) for colour, name in pairs]
+    look = {"ncols": 4, "frameon": False, "loc": "outside lower center", "fontsize": 9}
+    panels[0].figure.legend(handles=lines, **look)
+    plt.show()
+
+
+RINGS = {"first": "#332288", "group": "#44AA99", "others": "#DDDDDD"}
 
 
 def step(compute: float, tensor: float, data: float, shown: float, microbatches: int) -> None:
