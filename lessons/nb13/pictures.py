@@ -172,35 +172,54 @@ def _legend(
     )
 
 
-def causes(found: Mapping[str, Sequence[Mapping[str, float]]], parts: Sequence[str]) -> None:
-    """Milliseconds of each part of a step, for each cause.
+def causes(least: Mapping[str, Mapping[str, float]], stands: Mapping[str, str]) -> None:
+    """Milliseconds of each part of a step, for each cause; a bar that is far too long is cut.
 
     Args:
-        found: of each cause, the seconds of each part on each rank. Drawn is the rank with the
-            smallest time of each part: it holds no waiting.
-        parts: in the order of a step.
+        least: of each cause, the seconds of each part, in the order of a step. Each is that of the
+            rank with the smallest time, for it holds no waiting.
+        stands: of each cause, the part in which its code stands.
     """
     title = "Four real causes, and where their time goes"
     axes = style.axes(3.0, title, "milliseconds per step (each part: the least of ranks and steps)")
-    for row, (cause, ranks) in enumerate(found.items()):
-        least = {part: min(rank[part] for rank in ranks) for part in parts}
-        _bar(axes, row, least)
-        if cause in STANDS:
-            before = sum(least[part] for part in parts[: parts.index(STANDS[cause])])
-            style.box(axes, 1e3 * before, row - 0.35, 1e3 * least[STANDS[cause]], 0.7, **BLACK)
-    axes.set_yticks(range(len(found)), ["nothing planted", *list(found)[1:]])
+    totals = sorted(1e3 * sum(parts.values()) for parts in least.values())
+    end = 1.25 * totals[-2]  # the longest row may be cut here
+    for row, (cause, parts) in enumerate(least.items()):
+        _bar(axes, row, parts)
+        names = list(parts)
+        if cause in stands:
+            before = sum(parts[name] for name in names[: names.index(stands[cause])])
+            style.box(axes, 1e3 * before, row - 0.35, 1e3 * parts[stands[cause]], 0.7, **BLACK)
+        total = 1e3 * sum(parts.values())
+        words = f"the whole step {total:.0f} ms"
+        if cause in stands:  # communication counts only if the cause sends: it also holds waiting
+            named = [name for name in names if name in (*TIMED, stands[cause])]
+            most = max(named, key=parts.get)
+            words = f"{most} {1e3 * parts[most]:.0f} ms"
+        if total > end:
+            _cut_mark(axes, end, row)
+        axes.text(min(total, end) + 0.02 * end, row, words, va="center", fontsize=9)
+    axes.set_xlim(0, 1.32 * end)
+    ticks = [tick for tick in axes.get_xticks() if tick <= end]
+    axes.set_xticks(ticks)
+    axes.set_yticks(range(len(least)), ["nothing planted", *list(least)[1:]])
     axes.invert_yaxis()
+    names = list(least["none"])
     frame = {"where the cause stands": BLACK}
-    _legend(axes, {part: _colour(part) for part in parts}, frame=frame)
+    _legend(axes, {name: _colour(name) for name in names}, frame=frame)
     plt.show()
 
 
-STANDS = {
-    "decoding in Python": "input",
-    "a loop over samples": "forward",
-    "a message per row": "communication",
-    "clipping in Python": "update",
-}
+TIMED = ("input", "forward", "backward", "update")  # the parts without waiting
+
+
+def _cut_mark(axes: Axes, at: float, row: float) -> None:
+    """End a bar here, with the mark of an axis that is cut, and white to its right."""
+    style.box(axes, at, row - 0.45, 99 * at, 0.9, facecolor="white", edgecolor="none", zorder=3)
+    for colour, width in (("white", 3), ("black", 1)):
+        for shift in (0.93, 0.95):
+            slant = [(shift - 0.008) * at, (shift + 0.008) * at]
+            axes.plot(slant, [row + 0.45, row - 0.45], color=colour, lw=width, zorder=3)
 
 
 def one_rank(ranks: Sequence[Mapping[str, float]], parts: Sequence[str]) -> None:
@@ -237,12 +256,15 @@ def trace(
         moving: the same, from when the last rank had come.
         work: of each rank, the operations that compute.
     """
-    steps = sorted(
-        (e["ts"], e["ts"] + e["dur"])
-        for e in events
-        if e["name"] == "forward" and e["pid"] == 0 and e.get("cat") == "user_annotation"
-    )
-    begin, end = steps[0][0], steps[1][0]
+    starts = [
+        sorted(
+            e["ts"]
+            for e in events
+            if e["name"] == "forward" and e["pid"] == rank and e.get("cat") == "user_annotation"
+        )
+        for rank in range(len(messages))
+    ]
+    begin, end = min(own[0] for own in starts), max(own[1] for own in starts)
     shown = 0.005 * (end - begin)  # the shortest exposed part that is drawn
     title = "The first of the three steps: what waits, what is hidden, what is exposed"
     axes = style.axes(3.0, title)
@@ -250,12 +272,14 @@ def trace(
     for rank in range(len(messages)):
         for name in ("forward", "backward", "update"):
             named = [e for e in events if e["name"] == name and e["pid"] == rank]
-            inside = [(e["ts"], e["ts"] + e["dur"]) for e in named]
+            inside = [(e["ts"], e["ts"] + e["dur"]) for e in named if e["ts"] < starts[rank][1]]
             busy = _cut(work[rank], inside)
             _spans(axes, busy, rank - 0.38, 0.38, begin, palette.ACTIVITY[name])
         lanes, busy = _lanes(messages[rank]), _join(work[rank])
         height = 0.32 / (1 + max(lanes))
         for lane, (came, _), (met, left) in zip(lanes, messages[rank], moving[rank], strict=True):
+            if came >= starts[rank][1]:
+                continue  # of the next step
             bare = [(a, b) for a, b in _without([(met, left)], busy) if b - a > shown]
             for spans, look in (
                 ([(came, met)], WAIT | {"linewidth": 0}),
@@ -265,7 +289,7 @@ def trace(
                 bars = [((a - begin) / 1e3, (b - a) / 1e3) for a, b in spans]
                 axes.broken_barh(bars, (rank + 0.05 + lane * height, height), **look)
     style.rank_ticks(axes, range(len(messages)))
-    axes.set_xlim(0, (end - begin) / 1e3)
+    axes.set_xlim(0, 1.01 * (end - begin) / 1e3)
     axes.set_ylim(len(messages) - 0.5, -0.5)
     names = ("forward", "backward", "update", "message")
     colours = {"all-reduce" if n == "message" else n: palette.ACTIVITY[n] for n in names}
@@ -313,6 +337,42 @@ def _without(spans: Spans, others: Spans) -> list[tuple[float, float]]:
         parts = [part for a, b in left for part in ((a, min(b, c)), (max(a, d), b))]
         left = [(a, b) for a, b in parts if a < b]
     return left
+
+
+COUNTED = {
+    "weights": ("products with weights", {"facecolor": palette.MEMORY["parameters"]}),
+    "seen": ("computed attention", {"facecolor": palette.MEMORY["activations"]}),
+    "masked": (
+        "attention behind the causal mask",
+        {"facecolor": palette.MEMORY["activations"], "hatch": "///"},
+    ),
+}
+
+
+def masked(counted: Mapping[int, Mapping[str, float]]) -> None:
+    """What the formula counts, as shares, and what is left without the masked half of attention.
+
+    Args:
+        counted: of each sequence length, the FLOPs per token of each kind in `COUNTED`.
+    """
+    title = "What the formula counts. Fused attention skips the hatched part."
+    axes = style.axes(2.3, title, "share of the counted FLOPs")
+    for row, flops in enumerate(counted.values()):
+        left, total = 0.0, sum(flops.values())
+        for kind, each in flops.items():
+            name, look = COUNTED[kind]
+            if kind == "masked":
+                axes.plot([left, left], [row - 0.35, row + 0.35], color="black", lw=1.6, zorder=3)
+                style.centred(axes, left, row - 0.47, f"{left:.2f} is left", weight="bold")
+            label = name if row == 0 else None
+            frame = {"edgecolor": "#444444", "linewidth": 0.7, "height": 0.54}
+            axes.barh(row, each / total, left=left, label=label, **look, **frame)
+            left += each / total
+    axes.set_yticks(range(len(counted)), [f"T = {length:,} tokens" for length in counted])
+    axes.set_xlim(0, 1.01)
+    axes.set_ylim(len(counted) - 0.55, -0.75)
+    axes.figure.legend(frameon=False, fontsize=8.5, ncols=3, loc="outside lower center")
+    plt.show()
 
 
 def one_run(counted: Mapping[int, Mapping[str, float]]) -> None:
