@@ -27,7 +27,7 @@ def merge(out: Tensor, lse: Tensor, other_out: Tensor, other_lse: Tensor) -> tup
     total = torch.logaddexp(lse, other_lse)  # log(e^lse + e^other_lse), without overflow
     joined = torch.zeros_like(out)
     for part, its_lse in ((out, lse), (other_out, other_lse)):
-        seen = its_lse.isfinite().unsqueeze(-1)
+        seen = (its_lse != -torch.inf).unsqueeze(-1)
         share = (its_lse - total).exp().unsqueeze(-1)  # between 0 and 1
         joined = joined + torch.where(seen, part * share, 0)
     return joined, total

@@ -18,11 +18,15 @@ OURS = '''"""Whom to blame for a run that is stuck, from the stacks of its ranks
 from collections import Counter
 from pathlib import Path
 
-INSIDE = "/torch/distributed/", "/torch/autograd/graph.py"  # a call of yours, or one of DDP's
+INSIDE = (
+    "/torch/distributed/",  # a call of yours
+    "/torch/autograd/graph.py",  # backward, where DDP adds up gradients
+    "/torch/nn/parallel/distributed.py",  # forward, where DDP sends buffers
+)
 
 
 def waits(stack) -> bool:
-    """Whether a rank is inside a collective, or inside backward, where DDP calls collectives."""
+    """Whether a rank is inside a collective: one of yours, or one of DDP's."""
     return bool(stack) and any(part in stack[0].file for part in INSIDE)
 
 
@@ -53,6 +57,7 @@ BACKWARD = [  # where the victims of DDP stand: its collectives are called from 
     ("/site/torch/autograd/__init__.py", 395),
     ("/site/torch/_tensor.py", 623),
 ]
+BUFFERS = [("/site/torch/nn/parallel/distributed.py", 2148)]  # its broadcast is C++, too
 RECORD = ("/site/torch/distributed/elastic/multiprocessing/errors/__init__.py", 362)
 READS = [("/site/torch/utils/data/dataloader.py", 700), ("/lib/python3.11/queue.py", 180)]
 
@@ -66,6 +71,7 @@ def at(line: int, *above: tuple[str, int], below: int = 90) -> Where:
 ENDED = "A rank that has ended has no stack at all. Which rule comes first?"
 NOT_WAITING = "The ranks in torch.distributed wait for somebody. Which rank is not in there?"
 IN_BACKWARD = "Under DDP the victims stand in autograd's engine. Does your rule ask `waits`?"
+IN_FORWARD = "With buffers, DDP's victims stand in its forward. Does your rule ask `waits`?"
 INNERMOST = "The first frame of `script` in the stack is the innermost one."
 OTHER_FILE = "Compare the file's name, not how the path ends: my_train.py is another file."
 ODD = "All wait. Which rank waits in another line than all the others?"
@@ -163,6 +169,12 @@ CASES: list[tuple[str, list[Where | None], Any, str]] = [
         INNER_FRAME,
     ),
     (
+        "3 ranks with DDP and BatchNorm, rank 0 sleeps",
+        [at(24), at(31, *BUFFERS), at(31, *BUFFERS)],
+        (0, 24),
+        IN_FORWARD,
+    ),
+    (
         "2 ranks with DDP, one of them in another collective",
         [at(31, *BACKWARD), at(38, *WAITS)],
         None,
@@ -249,8 +261,8 @@ WRONG = [
     ),
     (
         "torch.distributed alone",
-        '"/torch/distributed/", "/torch/autograd/graph.py"',
-        '("/torch/distributed/",)',
+        '    "/torch/autograd/graph.py",  # backward, where DDP adds up gradients\n',
+        "",
         "stand in autograd's engine",
     ),
     (
