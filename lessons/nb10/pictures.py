@@ -21,7 +21,7 @@ LOOKS = {
     "sign": ("#AA3377", "-"),
     "PowerSGD 2": ("#CCBB44", "-"),
     "local SGD": ("#228833", "-"),
-    "DiLoCo": ("#228833", "--"),
+    "local SGD, H=30": ("#228833", "--"),
     "DDP, bf16, Adam": ("#66CCEE", "--"),
     "local SGD, Adam": ("#228833", ":"),
     "DiLoCo, Adam": ("#228833", "-."),
@@ -193,7 +193,7 @@ def thin(matrix: Tensor, p: Tensor, q: Tensor) -> None:
     product = p @ q.T
     limit = matrix.abs().quantile(0.98).item()
     shown = (
-        ("M: the gradient", matrix),
+        ("M: gradient + kept", matrix),
         ("p", p / p.abs().quantile(0.98) * limit),  # each in a scale of its own
         ("qᵀ", (q / q.abs().quantile(0.98) * limit).T),
         ("p qᵀ: what is sent", product),
@@ -217,6 +217,23 @@ def thin(matrix: Tensor, p: Tensor, q: Tensor) -> None:
         axes.set_xticks([])
         axes.set_yticks([])
         axes.set_xlabel(f"{rows} x {columns}", fontsize=8)
+    plt.show()
+
+
+def found(best: Tensor, held: Tensor) -> None:
+    """Shares of M's squared length, (starts, steps): of the best two directions, and of p q^T."""
+    title = "What two directions of M can hold, and what one iteration finds of it"
+    every = style.panels(1, len(best), 2.6, title, sharey=True)
+    for start, axes in enumerate(every):
+        axes.plot(best[start], "--", color=palette.NEUTRAL, label="the best two directions")
+        axes.plot(held[start], color=palette.outline(NEW), label="p qᵀ")
+        axes.set_title(f"start {start}", fontsize=10)
+        axes.set_xlabel("step")
+    every[0].set_ylabel("share of its\nsquared length")
+    every[0].set_ylim(0, 1)
+    hands, names = every[0].get_legend_handles_labels()
+    place = {"loc": "outside lower center", "ncols": 2, "frameon": False, "fontsize": 9}
+    every[-1].figure.legend(hands, names, **place)
     plt.show()
 
 
@@ -280,7 +297,7 @@ def losses(look: int, found: Mapping[str, Sequence[Sequence[float]]]) -> None:
     every = style.panels(1, 2, 3.6, title, sharey=True)
     left = ("DDP, Adam", "DDP, bf16", "sign", "sign, all bytes")
     right = ("top-k 1 %", "PowerSGD 2")
-    for axes, names in zip(every, (left, (*right, "local SGD", "DiLoCo")), strict=True):
+    for axes, names in zip(every, (left, (*right, "local SGD", "local SGD, H=30")), strict=True):
         for name in ("DDP", *names):
             hue, line = LOOKS[name]
             wide = 2.2 if name == "DDP" else 1.2
@@ -349,7 +366,7 @@ def totals(found: Mapping[int, Mapping[str, tuple[float, float, float]]]) -> Non
             inside = "white" if "Adam" in name else hue
             axes.plot(middle, row, "o", color=hue, markerfacecolor=inside, mew=1.8, ms=7)
         axes.set_title(f"{mbit} Mbit/s" if mbit < 1000 else f"{mbit / 1000:g} Gbit/s", fontsize=10)
-        axes.set_xlim(left=0)
+        axes.set_xlim(0, 1.06 * max(high for _, _, high in ways.values()))
         axes.set_xlabel("seconds")
         axes.grid(axis="x", alpha=0.25)
     every[0].set_yticks(range(len(ways)), list(ways))
