@@ -9,7 +9,7 @@ from itertools import islice
 
 import torch
 import torch.distributed as dist
-from methods import EVERY, METHODS, steps
+from methods import EVERY, LONGER, METHODS, steps
 
 from nbtorchrun.meter import meter
 from nbtorchrun.worker import init, report
@@ -30,5 +30,5 @@ for turn in range(1 + int(sys.argv[1])):
             report(step=turn, method=method, seconds=took.item())
 for method, run in training.items():
     with meter() as moved:
-        list(islice(run, EVERY))
-    report(step=0, method=method, sent=moved.sent / EVERY)
+        list(islice(run, LONGER))  # with H = 30 one meeting
+    report(step=0, method=method, sent=moved.sent / LONGER)
