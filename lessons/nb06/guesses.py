@@ -11,9 +11,7 @@ def _nearest(tokens: float) -> str:
 ANSWERS = {
     "imports": "b",
     "d8841785": "a",
-    "12c2207a": "c",
     "proof-layers": "c",
     "proof-training-add": lambda worst: "d" if worst < 0.1 else "not d",
-    "clip-found": "c",
     "demo-main": lambda tokens: f"{_nearest(tokens)}: {tokens:.0f} tokens",
 }
