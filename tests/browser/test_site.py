@@ -214,8 +214,8 @@ def test_search_on_a_phone_and_what_is_not_there(visit, address):
     tab.get_by_role("link", name="Search").click()
     tab.locator("article form.bd-search input").fill("the zzyzx")
     assert "0 sections" in tab.locator("#search-summary").inner_text()
-    tab.locator("article form.bd-search input").fill("dead")  # not typed to its end
-    assert "deadlock" in tab.locator("#search-results").inner_text().lower()
+    tab.locator("article form.bd-search input").fill("deadlo")  # not typed to its end
+    assert tab.locator("#search-results a[href*='notebooks/00_']").count() > 0
 
 
 @functools.cache
