@@ -1,155 +1,295 @@
-"""05.1: memory of each stage."""
+"""05.1: gather and its gradient."""
 
-from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
 
-from course_utils.checking.calls import called
-from course_utils.checking.compare import expect, hint_for
-from course_utils.checking.values import is_number, plain
+import torch
+import torch.distributed as dist
+from torch.autograd import Function
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
-TITLE = "memory of each stage"
+from course_utils.checking.compare import Wrong, expect, expect_calls, judge, name_of
+from course_utils.checking.findings import judging, observe, random_values, where
+from nbtorchrun.worker import device
+
+TITLE = "gather and its gradient"
 PROVEN = (
-    "stages 0 to 3 of SGD, momentum and Adam, in 8 to 64 bits, to the byte",
-    "with padding, where the ranks do not divide the parameters",
+    "1 to 4 ranks, float32 and float64: the whole, and the shard of the averaged gradient",
+    "one all-gather, one reduce-scatter, and the gradient left as it was",
 )
-OURS = '''"""The memory of ZeRO's stages."""
+RANKS = (2, 3, 4, 1)  # with 2 much is right that is wrong with 3; a rank alone may send nothing
+WITHOUT = ("all_gather_tensor_autograd", "_AllGather", "_AllGatherBase", "_ReduceScatter")
+DENSE = "Autograd may give one number, expanded. Which method makes it dense?"
+HINTS = {
+    "must be contiguous": "Autograd may give one number, expanded. Which method makes it dense?",
+    "invalid tensor type": "In which dtype is the shard, and in which is what you make for all?",
+    ".dtype() ==": "In which dtype is the gradient, and in which is what you make for its part?",
+    "shape compatible": "forward was given n/N values. How many does backward return?",
+}
+OURS = '''"""The all-gather of a shard, and its gradient."""
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
 
 
-def my_bytes(stage: int, parameters: int, ranks: int, width: int, states: int) -> int:
-    """Bytes of parameters, gradients and optimizer state on a rank; stage 0 is DDP."""
-    shard = -(-parameters // ranks)  # rounded up: padded
-    master = 4 if width < 4 else 0
-    return (
-        (shard if stage >= 3 else parameters) * width
-        + (shard if stage >= 2 else parameters) * width
-        + (shard if stage >= 1 else parameters) * (master + 4 * states)
-    )
+class Gather(torch.autograd.Function):
+    """Forward: all-gather the shards. Backward: reduce-scatter the gradient."""
+
+    @staticmethod
+    def forward(ctx, shard: Tensor) -> Tensor:  # (n/N,) -> (n,)
+        whole = shard.new_empty(dist.get_world_size() * len(shard))
+        dist.all_gather_into_tensor(whole, shard)
+        return whole
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> Tensor:  # (n,) -> (n/N,)
+        world = dist.get_world_size()
+        part = gradient.new_empty(len(gradient) // world)
+        dist.reduce_scatter_tensor(part, gradient.contiguous() / world)
+        return part
 '''
-MEMORY = [  # stage, parameters, ranks, width, states
-    (0, 1000, 4, 2, 1),
-    (0, 1000, 4, 2, 2),
-    (1, 1000, 4, 2, 2),
-    (2, 1000, 4, 2, 2),
-    (3, 1000, 4, 2, 2),
-    (1, 1000, 4, 4, 2),
-    (3, 1000, 4, 4, 1),
-    (2, 1000, 4, 2, 0),
-    (0, 1000, 4, 4, 0),
-    (1, 1000, 4, 1, 3),
-    (3, 1000, 4, 8, 2),
-    (2, 1000, 6, 8, 3),
-    (1, 10, 3, 2, 2),
-    (2, 10, 3, 2, 2),
-    (3, 10, 3, 4, 2),
-    (3, 5, 8, 2, 2),
-    (1, 7_000_000_001, 64, 2, 2),
-]
 
 
-def cases(my_bytes: Callable) -> None:
-    """Bytes for several stages, sizes and optimizers."""
-    for case in MEMORY:
-        names = ("stage", "parameters", "ranks", "width", "states")
-        call = ", ".join(f"{name}={value}" for name, value in zip(names, case, strict=True))
-        got = plain(called(f"my_bytes({call})", my_bytes, *case))
-        hint = question(got, *case)
-        expect(f"my_bytes({call}) returned", got, memory(*case), otherwise=hint, tolerance=0)
+def cases(Gather: Function) -> None:
+    """Shards of several sizes and dtypes, in both passes."""
+    for number, size in enumerate((2, 1, 37)):
+        for dtype in (torch.float32, torch.float64):
+            case = f"{size * dist.get_world_size()} values, {name_of(dtype)}"
+            look(Gather, case, size, dtype, 100 * number)
+    look(Gather, "the gradient of a sum", 3, torch.float32, 900, expanded=True)
+    look(Gather, "a rank that has diverged", 3, torch.float32, 950, diverged=True)
+    two_shards(Gather)
+    another_forward(Gather)
 
 
-def memory(
-    stage: int, parameters: float, ranks: int, width: int, states: int, shard: float | None = None
-) -> float:
-    """Bytes on a rank between backward and step; ZeRO, section 5; `shard` is padded by default."""
-    shard = -(-parameters // ranks) if shard is None else shard
-    model, gradient, state = (shard if stage >= each else parameters for each in (3, 2, 1))
-    return model * width + gradient * width + state * ((4 if width < 4 else 0) + 4 * states)
+class Scattered(TorchDispatchMode):
+    """Whether a collective was given a tensor that is not contiguous: gloo copies it, NCCL not."""
+
+    given = False
+
+    def __torch_dispatch__(self, operator, types, arguments=(), named=None):
+        if operator.namespace == "c10d":
+            tensors = (each for each in tree_leaves(arguments) if isinstance(each, torch.Tensor))
+            self.given |= not all(each.is_contiguous() for each in tensors)
+        return operator(*arguments, **(named or {}))
 
 
-def question(got: object, stage: int, parameters: int, ranks: int, width: int, states: int) -> str:
-    """The question that fits a wrong number."""
-    if not is_number(got):
-        return "A whole number of bytes."
-    case = parameters, ranks, width, states
-    right, shard = memory(stage, *case), -(-parameters // ranks)
-    state = shard if stage else parameters
-    others = [(n, memory(n, *case)) for n in range(4)]
-    uneven = "All shards are equally long: how long, if the ranks do not divide?"
-    mistakes = [
-        (uneven, memory(stage, *case, parameters // ranks)),
-        (uneven, memory(stage, *case, parameters / ranks)),
-        (uneven, int(memory(stage, *case, parameters / ranks))),
-        (
-            "Only what is sharded is padded. What does every rank hold as a whole?",
-            memory(stage, shard * ranks, *case[1:]),
-        ),
-        *((f"That is stage {n}. What is sharded in stage {stage}?", at) for n, at in others),
-        ("On what does the optimizer work, if the parameters have 16 bits?", right - 4 * state),
-        ("Who needs a copy in 32 bits of what has 32 bits?", right + 4 * state),
-        (
-            "In which precision does the optimizer keep its values?",
-            right - (4 - width) * states * state,
-        ),
-        ("That is what all ranks hold together.", right * ranks),
-    ]
-    known = [(question, wrong) for question, wrong in mistakes if wrong != right]
-    otherwise = "Three parts: parameters, gradients, optimizer. Which are sharded in this stage?"
-    return hint_for(got, known, otherwise, 0) if got != right else "A whole number, an int."
+def reduced(Gather: Function, shard: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
+    """The gradient that the shard gets from one of the whole."""
+    leaf = shard.clone().requires_grad_()
+    Gather.apply(leaf).backward(gradient)
+    return leaf.grad
+
+
+def look(
+    Gather: Function,
+    case: str,
+    size: int,
+    dtype: torch.dtype,
+    seed: int,
+    expanded: bool = False,
+    diverged: bool = False,
+) -> None:
+    """One shard forward, and one gradient backward."""
+    rank, world = dist.get_rank(), dist.get_world_size()
+    here = where(case)
+    shards = [random_values(seed + r, size, dtype=dtype) for r in range(world)]
+    gradients = [random_values(seed + 50 + r, size * world, dtype=dtype) for r in range(world)]
+    if expanded:  # as `whole.sum().backward()` gives it: one number, many times
+        gradients = [each[:1].expand(size * world) for each in gradients]
+    if diverged:
+        gradients[-1][:] = torch.inf
+    mean = sum(gradients) / world
+    own = slice(size * rank, size * (rank + 1))
+    gather = ["all_gather", shards[rank].nbytes]
+    with judging():
+        found = observe(Gather.apply, shards[rank].clone(), names=("the shard",))
+        hint = "All ranks' shards, one after another in the order of the ranks."
+        judge(f"{here} forward", found, torch.cat(shards), (), hint, dtype=dtype)
+        hint = "Which collective gives everybody all shards, and nothing else?"
+        allowed = [[gather], *[[]] * (world == 1)]
+        expect_calls(f"{here} forward", found["calls"], allowed, hint)
+    with judging():
+        names = ("the shard", "the gradient")
+        with Scattered() as scattered:
+            found = observe(partial(reduced, Gather), shards[rank], gradients[rank], names=names)
+        times = f"Yours is {world} times too large, and there are {world} ranks. Sum or average?"
+        mistakes = [
+            (times, (mean * world)[own]),
+            ("That is this rank's own. Who tells it of the others?", gradients[rank][own]),
+            ("That is this rank's own, divided. Who adds up?", gradients[rank][own] / world),
+            ("Divided twice? Count the divisions.", (mean / world)[own]),
+            ("That is the piece of another rank.", mean.roll(-size)[own]),
+        ]
+        hint = "Average all ranks' gradients. Which piece belongs to this rank?"
+        hint = "A gradient is infinite, so its mean is. Do not hide it." if diverged else hint
+        what = f"{here}: the gradient of its shard"
+        known = () if diverged else mistakes
+        judge(what, found, mean[own], known, hint, dtype=dtype, verb="is")
+        if scattered.given:
+            raise Wrong(f"{here} backward gave a collective memory that is not contiguous", DENSE)
+        reduce = ["reduce_scatter", mean.nbytes]
+        one = [[gather], [reduce], []] if world == 1 else []
+        hint = "The whole average is more than this rank needs. Which collective gives its part?"
+        expect_calls(f"{here} backward", found["calls"], [[gather, reduce], *one], hint)
+
+
+def two_shards(Gather: Function) -> None:
+    """Shards of several sizes forward before one of them goes backward."""
+    here = where("three shards forward, then all backward")
+    leaves = [torch.ones(size, device=device(), requires_grad=True) for size in (2, 3, 2)]
+    wholes = [Gather.apply(leaf) for leaf in leaves]
+    hint = "What does yours remember of a call? It gets all that it needs."
+    with judging():
+        for number, (leaf, whole) in enumerate(zip(leaves, wholes, strict=True), 1):
+            try:
+                whole.backward(torch.full_like(whole, number))
+            except (AttributeError, RuntimeError, TypeError) as error:
+                said = str(error).partition("\n")[0]
+                raise Wrong(f"{here}: {type(error).__name__}: {said}", hint) from None
+            right = torch.full_like(leaf, number)
+            expect(f"{here}: the gradient is", leaf.grad, right, otherwise=hint)
+
+
+def another_forward(Gather: Function) -> None:
+    """The cells after this exercise call `backward` beside a `forward` of their own."""
+    here = where("backward, with a ctx that your forward has not seen")
+    world = dist.get_world_size()
+    hint = "Does backward need anything that its gradient and the world size don't tell?"
+    gradient = torch.ones(2 * world, device=device())
+    with judging():
+        try:
+            found = Gather.backward(SimpleNamespace(), gradient)
+        except (AttributeError, RuntimeError, TypeError) as error:
+            raise Wrong(f"{here}: {type(error).__name__}: {error}", hint) from None
+        expect(f"{here}: the gradient is", found, gradient[:2], otherwise=hint)
+
+
+GATHER = "dist.all_gather_into_tensor(whole, shard)"
+REDUCE = "dist.reduce_scatter_tensor(part, gradient.contiguous() / world)"
 
 
 WRONG = [
     (
-        "no master copy",
-        "(master + 4 * states)",
-        "4 * states",
-        "On what does the optimizer work",
+        "not made dense",
+        REDUCE,
+        "dist.reduce_scatter_tensor(part, gradient)\npart /= world",
+        "Which method makes it dense?",
     ),
     (
-        "a copy of 32 bits too",
-        "4 if width < 4 else 0",
-        "4",
-        "Who needs a copy in 32 bits",
-    ),
-    ("states in 16 bits", "4 * states", "width * states", "In which precision"),
-    (
-        "not padded",
-        "-(-parameters // ranks)",
-        "parameters // ranks",
-        "how long, if the ranks do not divide?",
+        "always float32",
+        "shard.new_empty(dist.get_world_size() * len(shard))",
+        "torch.empty(dist.get_world_size() * len(shard))",
+        "In which dtype",
     ),
     (
-        "stage 2 for stage 1",
-        "stage >= 2",
-        "stage >= 1",
-        "That is stage 2. What is sharded in stage 1?",
+        "a gradient that is always float32",
+        "gradient.new_empty(len(gradient) // world)",
+        "torch.empty(len(gradient) // world)",
+        "In which dtype",
     ),
     (
-        "parameters never sharded",
-        "(shard if stage >= 3 else parameters)",
-        "parameters",
-        "That is stage 2. What is sharded in stage 3?",
+        "the length kept in the class",
+        GATHER,
+        f"{GATHER}\nGather.length = len(shard)",
+        "len(gradient) // world",
+        "Gather.length",
+        "It gets all that it needs",
     ),
     (
-        "the master copy is not sharded",
-        "(master + 4 * states)",
-        "4 * states + parameters * master",
-        "Which are sharded in this stage?",
+        "the length kept in ctx",
+        GATHER,
+        f"{GATHER}\nctx.length = len(shard)",
+        "len(gradient) // world",
+        "ctx.length",
+        "a ctx that your forward has not seen",
     ),
     (
-        "all ranks together",
-        "return (",
-        "return ranks * (",
-        "what all ranks hold together",
+        "nan as 0",
+        ".contiguous() / world",
+        ".nan_to_num(0, 0, 0) / world",
+        "Do not hide it",
     ),
-    ("more than any float", "->", "lambda n: 10**400 * n", "Return a number"),
     (
-        "one value more, to be sure",
-        "-(-parameters // ranks)",
-        "parameters // ranks + 1",
-        "Which are sharded in this stage?",
+        "one buffer for all calls",
+        GATHER,
+        "whole = Gather.__dict__.get(str(shard.dtype), whole)\n"
+        "setattr(Gather, str(shard.dtype), whole)\n"
+        "whole = whole.resize_(dist.get_world_size() * len(shard))\n" + GATHER,
+        "one buffer for all calls",
     ),
-    ("nothing", "return (", "_ = (", "Every call needs a result"),
+    (
+        "the sum",
+        "contiguous() / world",
+        "contiguous()",
+        "2 times too large, and there are 2 ranks. Sum or average?",
+    ),
+    (
+        "its own",
+        REDUCE,
+        "part = gradient.chunk(world)[dist.get_rank()]",
+        "Who tells it of the others?",
+    ),
+    (
+        "an all-reduce, then a slice",
+        REDUCE,
+        "whole = gradient / world\n"
+        "dist.all_reduce(whole)\n"
+        "part = whole.chunk(world)[dist.get_rank()].clone()",
+        "Which collective gives its part?",
+    ),
+    (
+        "the whole gradient",
+        REDUCE,
+        "part = gradient / world\ndist.all_reduce(part)",
+        "How many does backward return?",
+    ),
+    (
+        "divided in place",
+        REDUCE,
+        "gradient /= world\ndist.reduce_scatter_tensor(part, gradient.contiguous())",
+        "changed the gradient that it was given",
+    ),
+    (
+        "the neighbour's",
+        "gradient.contiguous()",
+        "gradient.roll(len(part))",
+        "the gradient of its shard is",
+    ),
+    (
+        "gathered in bfloat16",
+        GATHER,
+        "whole = whole.bfloat16()\ndist.all_gather_into_tensor(whole, shard.bfloat16())",
+        "return whole",
+        "return whole.to(shard)",
+        "forward returned",
+    ),
+    ("gathered twice", GATHER, f"{GATHER}\n{GATHER}", "expected all_gather of"),
+    (
+        "the shard is emptied",
+        GATHER,
+        f"{GATHER}\nshard.zero_()",
+        "changed the shard that it was given",
+    ),
+    (
+        "its own, repeated",
+        GATHER,
+        "whole = shard.repeat(dist.get_world_size())",
+        "in the order of the ranks",
+    ),
 ]
 RIGHT = [
-    ("numpy's numbers", "->", "numpys"),
-    ("a float, which is whole", "->", "float"),
-    ("an exact fraction", "->", "lambda n: __import__('fractions').Fraction(n)"),
+    (
+        "lists, the average by the collective, alone without a message",
+        GATHER,
+        "world = dist.get_world_size()\n"
+        "if world == 1:\n"
+        "    return shard.clone()\n"
+        "dist.all_gather(list(whole.chunk(world)), shard)",
+        REDUCE,
+        "parts = list(gradient.clone().contiguous().chunk(world))\n"
+        "dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG)",
+    )
 ]

@@ -53,6 +53,7 @@ def memory(
     title: str,
     y: str,
     limit: tuple[float, str] | None = None,
+    turns: bool = False,
 ) -> None:
     """Draw what is alive during a step, stacked by kind; a panel for each way to train.
 
@@ -61,6 +62,7 @@ def memory(
             number for each operation, and its `turns`, the operations at which phases begin.
         y: the vertical axis's name, with its unit.
         limit: how much fits, and what to call it.
+        turns: write how much is alive where a phase ends and the next one begins.
     """
     rows = -(-len(steps) // 3)  # up to three side by side
     columns = -(-len(steps) // rows)
@@ -73,6 +75,10 @@ def memory(
         peak = max(map(sum, zip(*step["history"].values(), strict=True)))
         axes.set_title(f"{label}: at most {peak:.3g}", loc="left", fontsize=10)
         axes.set_xlabel("operations, in order")
+        if turns:
+            alive = [sum(now) for now in zip(*step["history"].values(), strict=True)]
+            for phase, turn in enumerate(step["turns"], start=1):
+                _number(axes, phase, alive[turn - 1])
         if limit:
             axes.axhline(limit[0], **LINE)
             place = {"xytext": (3, 4), "textcoords": "offset points", "va": "bottom"}
@@ -106,6 +112,13 @@ def _stack(axes: Axes, history: History, turns: Sequence[int]) -> None:
         axes.annotate(name, xytext=(0, -2), textcoords="offset points", **place, **look)
     axes.set_xlim(0, len(edges) - 1)
     axes.set_xticks([])
+
+
+def _number(axes: Axes, x: float, height: float) -> None:
+    """Write a height above its place."""
+    look = {"ha": "center", "va": "bottom", "fontsize": 10, "fontweight": "bold"}
+    look["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+    axes.annotate(f"{height:.1f}", (x, height), (0, 6), textcoords="offset points", **look)
 
 
 def flat_layer(*, ranks: int, title: str) -> None:
@@ -153,6 +166,93 @@ def flat_layer(*, ranks: int, title: str) -> None:
 def _cell(axes: Axes, left: float, top: float, words: str, colour: str) -> None:
     style.box(axes, left, top, 1, 0.55, **palette.ground(colour))
     style.centred(axes, left + 0.5, top + 0.28, words, fontsize=8)
+
+
+def two_halves(*, ranks: int, title: str) -> None:
+    """Draw one layer's step with DDP and in stage 1: both send two messages."""
+    gradient, parameter = palette.MEMORY["gradients"], palette.MEMORY["parameters"]
+    first, last = ("each rank's\ngradient", gradient, True), ("new\nparameters", parameter, True)
+    shard = ("a shard of\nthe average", gradient, False)
+    states = {
+        "DDP": (first, shard, ("the whole\naverage", gradient, True), last),
+        "stage 1": (first, shard, ("a shard of new\nparameters", parameter, False), last),
+    }
+    message = {"facecolor": "none", "edgecolor": palette.outline(palette.ACTIVITY["message"])}
+    steps = {
+        "DDP": ("reduce-\nscatter", "all-\ngather", "update\nall"),
+        "stage 1": ("reduce-\nscatter", "update\nthe shard", "all-\ngather"),
+    }
+    axes = style.axes(4.3, title)
+    axes.axis("off")
+    wide, far, high = 1.5, 3.1, 2.9
+    for row, (way, columns) in enumerate(states.items()):
+        top = row * high
+        for column, (name, colour, whole) in enumerate(columns):
+            left = column * far
+            style.centred(axes, left + wide / 2, top - 0.12, name, va="bottom")
+            for rank in range(ranks):
+                for part in range(ranks):
+                    filled = palette.ground(colour, 0.75) if whole or part == rank else {}
+                    look = {"facecolor": "none", "edgecolor": "#AAAAAA", "linewidth": 0.6} | filled
+                    place = left + wide * part / ranks, top + 0.5 * rank
+                    style.box(axes, *place, wide / ranks, 0.36, **look)
+        for column, name in enumerate(steps[way]):
+            sent = "update" not in name
+            look = {"fontsize": 9, "bbox": {"boxstyle": "round,pad=0.3"} | message} if sent else {}
+            middle, left = top + 0.25 * ranks, column * far + wide
+            style.centred(axes, left + (far - wide) / 2, middle - 0.22, name, va="bottom", **look)
+            arrow = {"arrowstyle": "->", "color": palette.NEUTRAL}
+            ends = (left + far - wide - 0.15, middle), (left + 0.15, middle)
+            axes.annotate("", *ends, arrowprops=arrow)
+        for rank in range(ranks):
+            style.centred(axes, -0.15, top + 0.5 * rank + 0.18, f"rank {rank}", ha="right")
+        style.centred(axes, -1.15, top - 0.42, way, ha="left", fontweight="bold", fontsize=10)
+    axes.set_xlim(-1.2, 3 * far + wide + 0.2)
+    axes.set_ylim(high + 0.5 * ranks + 0.05, -0.95)
+    plt.show()
+
+
+def storage(*, title: str) -> None:
+    """Draw a gathered tensor, its storage, and the view that autograd saved, over one step."""
+    moments = (  # above; whether autograd has saved a view; whether there is memory; what is called
+        ("1  forward\ncomputes", True, True),
+        ("2  until\nbackward", True, False),
+        ("3  backward\ncomputes", True, True),
+        ("4  after\nbackward", False, False),
+    )
+    rows = ("the view that\nautograd saved", "the tensor", "its storage,\nthe memory")
+    changes = ("discard", "gather again", "discard")
+    axes = style.axes(3.4, title)
+    axes.axis("off")
+    wide, far, tall, down = 1.5, 2.5, 0.6, 1.15
+    arrow = {"arrowstyle": "->", "color": palette.NEUTRAL}
+    empty = {"facecolor": "none", "edgecolor": "#888888", "linestyle": "--", "linewidth": 0.8}
+    for column, (name, saved, memory) in enumerate(moments):
+        left = column * far
+        middle = left + wide / 2
+        style.centred(axes, middle, -0.2, name, va="bottom")
+        shape = {"facecolor": "#EEEEEE", "edgecolor": "#888888", "linewidth": 0.8}
+        style.box(axes, left, 0, wide, tall, **(shape if saved else empty))
+        style.centred(axes, middle, tall / 2, "view" if saved else "released")
+        style.box(axes, left, down, wide, tall, **shape)
+        style.centred(axes, middle, down + tall / 2, "whole")
+        full = palette.ground(palette.MEMORY["gathered"])
+        style.box(axes, left, 2 * down, wide, tall, **(full if memory else empty))
+        words = "all weights" if memory else "0 bytes"
+        style.centred(axes, middle, 2 * down + tall / 2, words)
+        for row in range(2) if saved else (1,):
+            ends = (middle, (row + 1) * down - 0.03), (middle, row * down + tall + 0.03)
+            axes.annotate("", *ends, arrowprops=arrow)
+    for column, words in enumerate(changes):
+        left, height = column * far + wide, 2 * down + tall / 2
+        axes.annotate("", (left + far - wide - 0.1, height), (left + 0.1, height), arrowprops=arrow)
+        words = words.replace(" ", "\n")
+        style.centred(axes, left + (far - wide) / 2, height - 0.1, words, va="bottom")
+    for row, name in enumerate(rows):
+        style.centred(axes, -0.2, row * down + tall / 2, name, ha="right")
+    axes.set_xlim(-1.7, 3 * far + wide + 0.1)
+    axes.set_ylim(2 * down + tall + 0.1, -0.95)
+    plt.show()
 
 
 def one_layer(*, ranks: int, title: str) -> None:
