@@ -1,281 +1,214 @@
-"""07.3: three bugs and no crash."""
+"""07.3: exact perplexity over ranks."""
 
+import math
 from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
-from text_data import batch, encode
-from torch import Tensor
-from torch.nn.functional import cross_entropy
-from transformer import Transformer
 
-from course_utils.checking.compare import NAN, Wrong, count, expect, has_nan, plain
-from course_utils.checking.findings import described, judging, where
-from course_utils.checking.values import close, is_number
-from nbtorchrun.meter import meter
-from nbtorchrun.worker import device
+from course_utils.checking.compare import expect_two_numbers, judge, name_of
+from course_utils.checking.findings import judging, observe, random_values, where
 
-TITLE = "three bugs and no crash"
+TITLE = "exact perplexity over ranks"
 PROVEN = (
-    "1, 2 and 3 ranks: together they train on each batch once, in micro-batches",
-    "the parameters of one process on every rank, one message per step, the right losses",
+    "1, 2, 3 and 4 ranks with uneven shares, some of them empty: the same number on each rank",
+    "equal to one process to 12 digits, over up to 400,000 tokens; a loss that is not finite shows",
+    "at most 2 collectives and 32 bytes per rank",
 )
-RANKS = (3, 2, 1)
-SECONDS = 60
-AS_GIVEN = "824e8257f3c1"
-OURS = '''"""Train on real text, over all ranks, in micro-batches; the three bugs are mended."""
+RANKS = (1, 2, 3, 4)
+LONELY = "Does every rank come to each collective, with an empty share too?"
+OURS = '''"""Exact perplexity over ranks with uneven shares."""
 
-from contextlib import nullcontext
+import math
 
 import torch
 import torch.distributed as dist
-from text_data import batch
-from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
-from torch.nn.parallel import DistributedDataParallel as DDP
-
-from course_utils.worker import device
 
 
-def train(
-    model: nn.Module, optimizer: torch.optim.Optimizer, ids: Tensor, steps: int, size: int, m: int
-) -> list[float]:
-    """Train on batches of `size` windows over all ranks, on each rank in `m` micro-batches."""
-    replica = DDP(model)
-    losses = []
-    for step in range(steps):
-        everyone = batch(ids, 32, size, seed=0, step=step)
-        mine = everyone.chunk(dist.get_world_size())[dist.get_rank()]  # each rank its own part
-        mean = 0.0
-        optimizer.zero_grad()  # once a step: the micro-batches' gradients add up
-        parts = mine.to(device()).chunk(m)  # of 5 windows, chunk(4) makes 3 parts: 2, 2, 1
-        for number, part in enumerate(parts):
-            with nullcontext() if number == len(parts) - 1 else replica.no_sync():
-                logits = replica(part[:, :-1])  # not `model`: DDP has to see the forward pass
-                loss = cross_entropy(logits.flatten(0, 1), part[:, 1:].flatten())
-                loss = loss * (len(part) / len(mine))  # a mean over windows, not over parts
-                loss.backward()
-            mean += loss.item()
-        optimizer.step()
-        losses.append(mean)
-    return losses
+def perplexity(losses: torch.Tensor) -> float:
+    """The perplexity over all ranks, from the loss of each token this rank predicted: (n,)."""
+    total = torch.tensor([0.0, losses.numel()], dtype=torch.float64, device=losses.device)
+    total[0] = losses.sum(dtype=torch.float64)  # 0 for an empty share
+    dist.all_reduce(total)  # sum of losses and number of tokens, 16 bytes
+    return math.exp(total[0] / total[1])
 '''
-IDS = encode("the quick brown fox jumps over the lazy dog\n" * 9 + "pack my box " * 40)
-CASES = [(2, 4, 2, 1e-3), (3, 5, 4, 2e-3), (1, 3, 1, 1e-3)]  # steps, windows a rank, m, rate
+SHARES = {1: [4], 2: [3, 1], 3: [4, 0, 2], 4: [0, 5, 1, 2]}  # tokens of each rank
 
 
-def cases(train: Callable) -> None:
-    """Windows, replicas, steps, messages and losses beside those of one process."""
-    for steps, each, m, rate in CASES:
-        look(train, steps, each, m, rate)
+def cases(perplexity: Callable) -> None:
+    """Few tokens and many, and losses that are not finite."""
+    for times, dtype in ((1, torch.float32), (1, torch.float64), (50_000, torch.float32)):
+        look(perplexity, times, dtype)
+    for broken in (math.inf, math.nan):
+        look(perplexity, 1, torch.float32, broken)
 
 
-def look(train: Callable, steps: int, each: int, m: int, rate: float) -> None:
-    """One training on `each` windows a rank and step, in m micro-batches."""
-    world = dist.get_world_size()
-    size = each * world
-    (model, optimizer), given = build(rate), []
-    before = values(model)
-    model.register_forward_pre_hook(lambda _, inputs: given.append(inputs[0].tolist()))
-    with meter() as moved:
-        losses = train(model, optimizer, IDS, steps, size, m)
-    after, (right, right_losses) = values(model), one_process(rate, steps, size, m)
-    seen = [[tuple(row) for rows in every for row in rows] for every in everyone(given)]
-    asked = [batch(IDS, 32, size, seed=0, step=step)[:, :-1].tolist() for step in range(steps)]
-    wanted = sorted(tuple(row) for rows in asked for row in rows)
-    alike = [one == after.tolist() for one in everyone(after.tolist())]
-    sent = [call.bytes for call in moved.calls if call.name == "all_reduce"]
-    sizes = [len(rows) for rows in given]
-    here = where(f"{each} windows a rank, m = {m}, {steps} steps")
+def look(perplexity: Callable, times: int, dtype: torch.dtype, broken: float = 0.0) -> None:
+    """One call; `broken` takes the place of the last rank's last loss."""
+    rank, counts = dist.get_rank(), SHARES[dist.get_world_size()]
+    lengths = [n * times for n in counts]
+    every = [random_values(r, n, dtype=dtype).abs() + r / 2 for r, n in enumerate(lengths)]
+    case = f"{', '.join(f'{n:,}' for n in lengths)} tokens, {name_of(dtype)}"
+    otherwise = "Write down, rank by rank, the sum of the losses and their number. Divide which?"
+    if broken:
+        every[-1][-1] = broken
+        case += f", one loss is {broken}"
+        otherwise = f"A rank's training has diverged. Don't hide that: its loss is {broken}."
+    found = observe(perplexity, every[rank].clone(), names=("the losses",))
+    sums = [math.fsum(each.double().tolist()) for each in every]
+    expected = math.exp(sum(sums) / sum(lengths))
+    here = where(case)
     with judging():
-        most = -(-each // m)
-        if sum(sizes) != steps * each or max(sizes) > most or len(sizes) > steps * m:
-            said = f"{here} passed {sizes} windows through the model, expected {each} a step"
-            hint = f"Each rank takes its share of the batch, in m parts of at most {most}."
-            raise Wrong(said, hint)
-        if world > 1 and all(rows == seen[0] for rows in seen):
-            hint = "On what does `batch` depend? Where does the rank come in?"
-            raise Wrong(f"{here} trained on the same windows as all others", hint)
-        if sorted(row for rows in seen for row in rows) != wanted:
-            hint = (
-                "One process would draw batch(ids, 32, size, ...). Each rank takes a part of that."
-            )
-            raise Wrong(f"{here}: together the ranks did not train on the batch of each step", hint)
-        if after.isnan().any():
-            raise Wrong(f"{here}: a parameter is nan", NAN)
-        if not all(alike):
-            other = alike.index(False)
-            hint = "DDP averages gradients only for a forward pass that it has seen. Who runs it?"
-            if each % m:
-                hint = f"chunk({m}) of {each} windows makes fewer parts. When does DDP send?"
-            raise Wrong(f"{here} and rank {other} end with different parameters", hint)
-        if not close(plain(after), plain(right)):
-            hint = hint_for_steps(after - before, right - before, each % m > 0)
-            for name, part in {"first": slice(1), "last": slice(-1, None)}.items():
-                if close(plain(after), plain(one_process(rate, steps, size, m, part)[0])):
-                    hint = f"Only the {name} micro-batch of each step counts. Who forgets the rest?"
-            raise Wrong(f"{here}: the parameters are not those of one process", hint)
-        if sum(sent) != (once := steps * 8 * len(after)):
-            hint = "Gradients should travel once per step. What keeps DDP silent until then?"
-            raise Wrong(f"{here} sent {sum(sent):,} bytes by all_reduce, expected {once:,}", hint)
-        if len(sent) != steps:
-            hint = "DDP packs all these gradients into one message: who sends them one by one?"
-            said = f"{here} called all_reduce {count(len(sent), 'time')}, expected {steps}"
-            raise Wrong(said, hint)
-        expect(
-            f"{here} returned",
-            described(losses)["kind"],
-            "list",
-            otherwise="A list: one loss a step.",
-        )
-        if not are_losses(plain(losses), steps):
-            said = f"{here} returned {plain(losses)}, expected the losses of {count(steps, 'step')}"
-            hint = "One loss for each step: a number."
-            raise Wrong(said, NAN if has_nan(plain(losses)) else hint)
-    every = everyone(plain(losses))
-    if all(are_losses(each, steps) for each in every):
-        with judging():
-            mean = [sum(each) / world for each in zip(*every, strict=True)]
-            hint = "This rank's mean loss of each step, over all its micro-batches."
-            said = f"{here} returned {losses}; the mean of all ranks' losses is"
-            expect(said, mean, right_losses, otherwise=hint, tolerance=1e-6)
+        known = mistakes(sums, lengths, rank)
+        judge(here, found, expected, known, otherwise, kinds=("float",), tolerance=1e-12)
+    with judging():
+        expect_two_numbers(here, found["calls"], len(counts))
 
 
-def build(rate: float) -> tuple[Transformer, torch.optim.Optimizer]:
-    """A small model, the same on every rank; its steps are so short that two add up."""
-    torch.manual_seed(1)
-    model = Transformer(97, 8, 2, 16, 1, 32, dropout=0.0).to(device(), torch.float64)
-    return model, torch.optim.SGD(model.parameters(), lr=rate)
+def mistakes(sums: list[float], counts: list[int], rank: int) -> list[tuple[str, float]]:
+    """The question for each known mistake, with the perplexity that it gives."""
+    ranks, mean = len(counts), sum(sums) / sum(counts)
+    means = [total / n for total, n in zip(sums, counts, strict=True) if n]
+    exps = list(map(math.exp, means))
+    as_many = "Right sum, wrong count: has every rank as many tokens as this one?"
+    of_means = "That is a mean of the ranks' means. Whose tokens weigh too much in it?"
+    of_exps = "That is a mean of perplexities. Is exp of a mean the mean of exp?"
+    own = sums[rank] / counts[rank] if counts[rank] else math.inf
+    own_count = sum(sums) / (ranks * counts[rank]) if counts[rank] else math.inf
+    empty = [("What is the mean of an empty share? And its sum?", math.nan)] * (0 in counts)
+    return [
+        ("That is the mean loss. Perplexity is one step further: which?", mean),
+        ("Losses are in nats, to the base e. Which base did you use?", 2**mean),
+        ("That is this rank's own. Who tells it of the others?", math.exp(min(700, own))),
+        (of_means, math.exp(sum(means) / len(means))),
+        (of_means, math.exp(sum(means) / ranks)),
+        (of_exps, sum(exps) / len(exps)),
+        (of_exps, sum(exps) / ranks),
+        (of_exps, (sum(exps) + ranks - len(exps)) / ranks),
+        (as_many, math.exp(min(700, own_count))),
+        *empty,
+    ]
 
 
-def values(model: Transformer) -> Tensor:
-    """All parameters: (n,)."""
-    return torch.cat([p.detach().flatten() for p in model.parameters()])
-
-
-def one_process(
-    rate: float, steps: int, size: int, m: int, kept: slice = slice(None)
-) -> tuple[Tensor, list[float]]:
-    """The parameters and losses of one process; `kept`: which micro-batches count."""
-    (model, optimizer), losses, world = build(rate), [], dist.get_world_size()
-    for step in range(steps):
-        rows = batch(IDS, 32, size, seed=0, step=step).to(device())
-        optimizer.zero_grad()
-        each = []
-        for mine in rows.chunk(world):
-            logits = [(model(p[:, :-1]), p[:, 1:], len(p) / len(mine)) for p in mine.chunk(m)[kept]]
-            each.append(
-                sum(share * cross_entropy(x.flatten(0, 1), y.flatten()) for x, y, share in logits)
-            )
-        (sum(each) / world).backward()
-        optimizer.step()
-        losses.append(sum(each).item() / world)
-    return values(model), losses
-
-
-def everyone(mine: object) -> list:
-    """What each rank has, by rank."""
-    found = [None] * dist.get_world_size()
-    dist.all_gather_object(found, mine)
-    return found
-
-
-def are_losses(found: object, steps: int) -> bool:
-    """Whether it is a list of that many numbers."""
-    numbers = isinstance(found, list) and all(map(is_number, found)) and not has_nan(found)
-    return numbers and len(found) == steps
-
-
-def hint_for_steps(moved: Tensor, right: Tensor, uneven: bool) -> str:
-    """The question for parameters that moved by `moved` in place of `right`."""
-    factor = (moved @ right / (right @ right)).item()
-    straight = (moved - factor * right).norm() < 0.01 * moved.norm()
-    if uneven and not straight:
-        return "The parts differ in size. How much weight does each of them get?"
-    return f"The steps are {factor:.2f} times as long as they should. What decides their length?"
-
-
-SHARE = ".chunk(dist.get_world_size())[dist.get_rank()]"
-WEIGHT = "(len(part) / len(mine))"
-ZERO = "optimizer.zero_grad()"
-SYNC = "with nullcontext() if number == len(parts) - 1"
+OWN = "losses.sum(dtype=torch.float64)"
+REDUCE = "dist.all_reduce(total)"
+MEAN = "total[0] / total[1]"
+RESULT = f"math.exp({MEAN})"
+STORE = (
+    "store = dist.distributed_c10d._get_default_store()\n"
+    "calls = perplexity.calls = getattr(perplexity, 'calls', 0) + 1\n"
+    "for name, value in zip(('sum', 'count'), total.tolist()):\n"
+    "    store.set(f'{name} {calls} {dist.get_rank()}', repr(value))\n"
+    "def every(name):\n"
+    "    ranks = range(dist.get_world_size())\n"
+    "    return sum(float(store.get(f'{name} {calls} {rank}')) for rank in ranks)"
+)
+TWICE = "dist.all_reduce(total[:1])\ndist.all_reduce(total[1:])"
 
 WRONG = [
+    ("not reduced", REDUCE, "pass", "Who tells it"),
     (
-        "a rate of its own",
-        "replica = DDP(model)",
-        "replica = DDP(model)\noptimizer = torch.optim.SGD(model.parameters(), lr=1e-3)",
-        "The steps are 0.50 times as long",
+        "mean of means",
+        REDUCE,
+        "mean = losses.mean(dtype=torch.float64)\ndist.all_reduce(mean)",
+        MEAN,
+        "mean / dist.get_world_size()",
+        "Whose tokens weigh too much",
     ),
     (
-        "a message for each parameter",
-        SYNC,
-        "with nullcontext() if number > m",
-        "optimizer.step()",
-        "for each in model.parameters():\n"
-        "    dist.all_reduce(each.grad)\n"
-        "    each.grad /= dist.get_world_size()\n"
-        "optimizer.step()",
-        "who sends them one by one",
+        "mean of perplexities",
+        REDUCE,
+        "value = losses.mean(dtype=torch.float64).exp()\ndist.all_reduce(value)",
+        RESULT,
+        "value.item() / dist.get_world_size()",
+        "Is exp of a mean the mean of exp?",
     ),
     (
-        "share left",
-        "size, seed=0",
-        "size // dist.get_world_size(), seed=0",
-        SHARE,
-        "",
-        "the same windows as all others",
-    ),
-    ("replica left", "= replica(", "= model(", "end with different parameters"),
-    (
-        "zero left",
-        ZERO,
-        "pass",
-        SYNC,
-        f"{ZERO}\n{SYNC}",
-        "Only the last micro-batch of each step counts",
+        "a mean of an empty share",
+        OWN,
+        "losses.mean(dtype=torch.float64) * losses.numel()",
+        "What is the mean of an empty share?",
     ),
     (
-        "a seed for each rank",
-        "size, seed=0",
-        "size // dist.get_world_size(), seed=dist.get_rank()",
-        SHARE,
-        "",
-        "did not train on the batch of each step",
-    ),
-    ("the whole batch on every rank", SHARE, "", "windows through the model"),
-    ("not divided", WEIGHT, "1", "2.00 times as long"),
-    ("a message for each micro-batch", SYNC, "with nullcontext() if True", "once per step"),
-    ("losses forgotten", "append(mean)", "append(0.0)", "over all its micro-batches"),
-    ("two steps only", "range(steps)", "range(2)", "windows through the model"),
-    (
-        "divided by m, where chunk makes fewer parts",
-        WEIGHT,
-        "(1 / m)",
-        "How much weight",
+        "an empty share stays away",
+        REDUCE,
+        f"if losses.numel() == 0:\n    return math.nan\n{REDUCE}",
+        "Does every rank come to each collective",
     ),
     (
-        "never the last part, where chunk makes fewer",
-        "len(parts) - 1",
-        "m - 1",
-        "When does DDP send?",
+        "own count times ranks",
+        MEAN,
+        "total[0] / max(1, dist.get_world_size() * losses.numel())",
+        "has every rank as many tokens",
     ),
-    ("a tuple", "return losses", "return tuple(losses)", "expected list"),
+    ("loss, not perplexity", RESULT, f"({MEAN}).item()", "That is the mean loss"),
+    ("two to the power", RESULT, f"2 ** ({MEAN}).item()", "Which base did you use?"),
     (
-        "nan on rank 1",
-        "append(mean)",
-        "append(mean * (float('nan') if dist.get_rank() else 1))",
-        "returned",
+        "added in float32",
+        "dtype=torch.float64, device",
+        "dtype=torch.float32, device",
+        OWN,
+        "losses.sum()",
+        "the last digits are gone",
+    ),
+    (
+        "on rank 0 only",
+        REDUCE,
+        "dist.reduce(total, 0)",
+        RESULT,
+        f"{RESULT} if dist.get_rank() == 0 else None",
+        "rank 1 returned None",
+    ),
+    ("a tensor", RESULT, f"({MEAN}).exp()", "returned a Tensor, expected a float"),
+    (
+        "every loss sent to everyone",
+        REDUCE,
+        "everyone = [None] * dist.get_world_size()\n"
+        "dist.all_gather_object(everyone, losses.double().tolist())\n"
+        "flat = [loss for share in everyone for loss in share]",
+        MEAN,
+        "math.fsum(flat) / len(flat)",
+        "allowed are 2 collectives",
+    ),
+    (
+        "gathered by functional collectives",
+        REDUCE,
+        "from torch.distributed._functional_collectives import all_gather_tensor\n"
+        "pad = torch.zeros(300_000, dtype=torch.float64)\n"
+        "pad[: losses.numel()] = losses\n"
+        "every = all_gather_tensor(pad, 0, dist.group.WORLD)\n" + REDUCE,
+        MEAN,
+        "every.sum() / total[1]",
+        "allowed are 2 collectives",
+    ),
+    (
+        "over the store",
+        REDUCE,
+        STORE,
+        MEAN,
+        "every('sum') / every('count')",
+        "called nothing: no collective carried a number",
+    ),
+    (
+        "over the store, with a barrier",
+        REDUCE,
+        f"{STORE}\ndist.barrier()",
+        MEAN,
+        "every('sum') / every('count')",
+        "called barrier of 0 bytes: no collective carried a number",
+    ),
+    (
+        "hides an infinity",
+        OWN,
+        "losses[losses.isfinite()].sum(dtype=torch.float64)",
+        "Don't hide that",
+    ),
+    ("hides a nan", OWN, "losses.nansum(dtype=torch.float64)", "Don't hide that"),
+    (
+        "three collectives",
+        REDUCE,
+        f"{TWICE}\ndist.barrier()",
+        "barrier of 0 bytes, allowed are 2 collectives",
     ),
 ]
-RIGHT = [
-    (
-        "strided, and zeroed after the step",
-        SHARE,
-        "[dist.get_rank() :: dist.get_world_size()]",
-        ZERO,
-        "pass",
-        "optimizer.step()",
-        f"optimizer.step()\n{ZERO}",
-    ),
-]
+RIGHT = [("numpy's numbers", "->", "numpys"), ("two all-reduces", REDUCE, TWICE)]

@@ -9,12 +9,14 @@ from itertools import pairwise
 import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
+from matplotlib.patches import Arc
 from torch import Tensor
 
 from course_utils import palette, show
 from nbtorchrun.runs import Run
 
 TOKENS, PARTS, CHANGED = "#DDDDDD", "#88CCEE", "#E8C66A"  # grounds of boxes
+HANDS = "#CC6677", "#332288"  # of the key and of the query
 GREY = show.style.GREY
 ARROW = {"color": GREY, "arrowstyle": "->", "lw": 1.2}
 
@@ -103,7 +105,7 @@ def heads(weights: Mapping[str, Tensor]) -> None:
 
 def moves(tables: Mapping[str, Tensor]) -> None:
     """How far logits move when a token changes; where nothing moves, the picture is empty."""
-    title = "Change one token: which logits move? Below the diagonal, none should"
+    title = "Which logits move if one token changes? Below the diagonal, none should (white)"
     panels = show.style.panels(1, len(tables), 3.2, title, sharey=True)
     for axes, (name, table) in zip(panels, tables.items(), strict=True):
         shown = table.where(table > 0, math.nan).log10()
@@ -112,7 +114,7 @@ def moves(tables: Mapping[str, Tensor]) -> None:
         axes.set_title(name, loc="left", fontsize=10)
         axes.set_xlabel("position of the logits")
     panels[0].set(ylabel="position of the changed token", yticks=range(0, 16, 5))
-    plt.colorbar(image, ax=panels, label="largest move (log10); white: none at all")
+    plt.colorbar(image, ax=panels, label="largest move (log10)")
     plt.show()
 
 
@@ -146,25 +148,37 @@ def blocks() -> None:
 
 
 def rotation(rotate: Callable[..., Tensor], q: Tensor, k: Tensor) -> None:
-    """One pair of coordinates as the hand of a clock; and scores over distance."""
-    figure, (clock, scores) = plt.subplots(
-        1, 2, figsize=(show.style.WIDTH, 3.1), layout="constrained", width_ratios=(1, 1.7)
+    """Query and key as the hands of a clock, early and late in a text; and scores over distance."""
+    figure, (early, late, scores) = plt.subplots(
+        1, 3, figsize=(show.style.WIDTH, 2.9), layout="constrained", width_ratios=(1, 1, 1.9)
     )
     title = "The angle between two hands depends only on how many positions lie between them"
     figure.suptitle(title, x=0.01, ha="left")
-    hand = torch.tensor([[1.0, 0.0]]).expand(6, 2)[None]  # (1, T, 2): one pair, at 6 positions
-    for t, (x, y) in enumerate(rotate(hand)[0].tolist()):
-        clock.annotate("", (x, y), (0, 0), arrowprops={**ARROW, "color": palette.NEUTRAL})
-        show.style.centred(clock, 1.2 * x, 1.2 * y, str(t))
-    clock.set(xlim=(-1.4, 1.4), ylim=(-1.4, 1.4), aspect="equal", xticks=[], yticks=[])
-    clock.set_title("a hand at positions 0 to 5", loc="left", fontsize=10)
-    clock.set_xlabel("first coordinate of the pair")
-    clock.set_ylabel("second coordinate")
+    query, key = torch.tensor([[-0.03, -1.0]])[None], torch.tensor([[1.0, 0.0]])[None]  # (1, 1, 2)
+    for clock, s in ((early, 0), (late, 100)):
+        hands = {"k": rotate(key, first=s), "q": rotate(query, first=s + 3)}
+        angles = {}
+        for (name, hand), colour in zip(hands.items(), HANDS, strict=True):
+            x, y = hand[0, 0].tolist()
+            angles[name] = math.degrees(math.atan2(y, x))
+            look = {**ARROW, "color": colour, "lw": 2.0, "shrinkA": 0, "shrinkB": 0}
+            clock.annotate("", (x, y), (0, 0), arrowprops=look)
+            show.style.centred(clock, 1.22 * x, 1.22 * y, name, color=colour)
+        between = (angles["q"] - angles["k"]) % 360
+        clock.add_patch(Arc((0, 0), 1, 1, theta1=angles["k"], theta2=angles["k"] + between, lw=1.5))
+        middle = math.radians(angles["k"] + between / 2)
+        show.style.centred(clock, 0.74 * math.cos(middle), 0.74 * math.sin(middle),
+                           f"{between:.0f}°", fontsize=9)  # fmt: skip
+        clock.add_patch(plt.Circle((0, 0), 1, fill=False, color=GREY, lw=0.8, ls=":"))
+        clock.set(xlim=(-1.45, 1.45), ylim=(-1.45, 1.45), aspect="equal", xticks=[], yticks=[])
+        clock.set_title(f"key at {s}, query at {s + 3}", loc="left", fontsize=10)
+        clock.set_xlabel("first coordinate")
+    early.set_ylabel("second coordinate")
     distances = list(range(30))
     for s, look in ((0, {"lw": 5, "alpha": 0.4}), (100, {"lw": 1.5, "ls": "--"})):
         at = [(rotate(q, first=s + n) * rotate(k, first=s)).sum().item() for n in distances]
-        scores.plot(distances, at, color=palette.NEUTRAL, label=f"key at position {s}", **look)
-    scores.set_title("the same query and key, further apart", loc="left", fontsize=10)
+        scores.plot(distances, at, color=palette.NEUTRAL, label=f"key at {s}", **look)
+    scores.set_title("another query and key, all d coordinates", loc="left", fontsize=10)
     scores.set_xlabel("distance in positions")
     scores.set_ylabel("q · k")
     scores.spines[["top", "right"]].set_visible(False)
@@ -204,6 +218,39 @@ def sequence_weights(shares: Sequence[int], weights: Mapping[str, Tensor]) -> No
         same = [f"each {what} counts {min(each)}" for what, each in alike.items() if len(each) == 1]
         axes.set_title(": ".join([name, *same]), loc="left", fontsize=10)
     panels[0].set_ylabel("weight of a sequence")
+    plt.show()
+
+
+def windows_of_a_step(runs: Sequence[tuple[int, int]]) -> None:
+    """Which windows of a step each run trains on; the first two runs agree, the third does not.
+
+    Args:
+        runs: of each run, its ranks and the windows of each rank.
+    """
+    title = "Which of the 16 windows of a step does each run use?"
+    axes = show.style.axes(2.7, title, "number of the window, as `batch` draws them")
+    most = max(ranks * each for ranks, each in runs)
+    for row, (ranks, each) in enumerate(runs):
+        for place in range(most):
+            used = place < ranks * each
+            look = palette.ground(palette.colour(place // each))
+            look = look if used else {"fill": False, "ls": ":", "edgecolor": GREY}
+            show.style.box(axes, place - 0.45, row - 0.2, 0.9, 0.5, **look)
+            words = str(place) if used else "-"
+            show.style.centred(axes, place, row + 0.05, words, color="black", fontsize=8)
+        for rank in range(ranks):
+            middle = rank * each + (each - 1) / 2
+            show.style.centred(axes, middle, row - 0.33, f"rank {rank}", fontsize=8)
+    ends = "must end with the\nsame parameters", "must end with\nother parameters"
+    for row, words in enumerate(ends):
+        axes.annotate("", (most + 0.1, row + 0.95), (most + 0.1, row + 0.15),
+                      arrowprops={**ARROW, "arrowstyle": "<->"})  # fmt: skip
+        axes.text(most + 0.4, row + 0.55, words, va="center", fontsize=9)
+    names = [f"{n} ranks, {each} each" if n > 1 else f"1 rank, {each}" for n, each in runs]
+    axes.set_yticks([row + 0.05 for row in range(len(runs))], names)
+    axes.set(xlim=(-0.7, most + 4.2), ylim=(len(runs) - 0.6, -0.5), xticks=[])
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["left", "bottom"]].set_visible(False)
     plt.show()
 
 
@@ -279,27 +326,31 @@ SAVED_RUN = Training(
 )
 
 
+SAVED_TABLE = 1.37  # the test loss of counting up to five characters: *Going further* counts it
+
+
 def learning(
     measured: Sequence[tuple[int, float]], saved: Training, tests: Mapping[int, float],
     counted: Mapping[str, float],
 ) -> None:  # fmt: skip
     """The training loss over steps, and the test losses of three trainings."""
-    title = "A Transformer learns to write Python"
-    axes = show.style.axes(3.0, title, "step (log scale)", "nats per character")
+    title = "A Transformer learns to write Python: is it better than counting?"
+    axes = show.style.axes(3.4, title, "step (log scale)", "nats per character")
     axes.plot(*zip(*measured, strict=True), color=palette.NEUTRAL, label="Transformer, training")
     axes.plot(
         *zip(*saved.losses, strict=True), "--", color=palette.NEUTRAL, label="training, saved run"
     )
-    for (what, loss), look in zip(counted.items(), ("-", "--"), strict=True):
-        label = f"counting {what}, test text"
-        axes.axhline(loss, color="#CC6677", lw=1.2, ls=look, label=label)
+    for what, loss in counted.items():
+        axes.axhline(loss, color="#CC6677", lw=1.2)
+        axes.text(20, loss - 0.04, f"counting {what}: {loss:.2f}", va="top", fontsize=9)
     axes.plot(
         list(tests), list(tests.values()), "o", color="#332288", ms=8, label="Transformer, test"
     )
     for steps, loss in tests.items():
-        axes.text(steps, loss - 0.28, f"{loss:.2f}", ha="center", va="top")
-    axes.set(xscale="log", ylim=(0.8, None))
-    axes.legend(frameon=False, loc="lower left", fontsize=8)
+        side, va = (0.08, "bottom") if steps == max(tests) else (-0.08, "top")
+        axes.text(steps, loss + side, f"{loss:.2f}", ha="center", va=va)
+    axes.set(xscale="log", xlim=(18, 7000), ylim=(1.0, None))
+    axes.legend(frameon=False, loc="upper right", fontsize=9)
     plt.show()
 
 
@@ -359,7 +410,7 @@ def steps(run: Run, rounds: Sequence[Mapping[str, float]]) -> None:
 def random_tokens(honest: Sequence[float], cheat: Sequence[float]) -> None:
     """Two trainings on tokens that nobody can predict."""
     axes = show.style.axes(3.0, "Predicting random tokens", "step", "loss, nats")
-    curves = {"causal mask": honest, "the other mask": cheat}
+    curves = {"causal mask": honest, "the sheet's mask": cheat}
     for number, (name, curve) in enumerate(curves.items()):
         axes.plot(curve, color=palette.colour(number), label=name)
     for words, level in (("ln 10", math.log(10)), ("ln 10 / 8", math.log(10) / 8)):
