@@ -56,7 +56,7 @@ def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float]) -> 
 
 def f_and_g() -> None:
     """What f and g do in each pass: a copy and a sum, and the other way round."""
-    title = "f and g: what one copies, the other adds up; bold is an all-reduce"
+    title = "f and g: what one copies, the other adds up; black is an all-reduce"
     every = show.style.panels(1, 2, 2.7, title)
     for axes, way in zip(every, ("forward", "backward"), strict=True):
         axes.axis("off")
@@ -67,18 +67,24 @@ def f_and_g() -> None:
         for left, name in ((-0.5, names[0]), (5.6, names[1])):
             show.style.box(axes, left, 0.55, 0.9, 0.8, **palette.ground(GREY))
             show.style.centred(axes, left + 0.45, 0.95, name)
+        bar = 4.75 if forward else 0.8
+        show.style.box(axes, bar, 0.05, 0.45, 1.8, facecolor="black")
+        look = {"color": "white", "weight": "bold"}
+        show.style.centred(axes, bar + 0.22, 0.95, "g" if forward else "f", **look)
         for rank in range(2):
             top = 0.05 + 1.0 * rank
-            look = palette.ground(palette.colour(rank))
-            show.style.box(axes, 2.0, top, 2.0, 0.8, **look)
-            show.style.centred(axes, 3.0, top + 0.4, f"rank {rank}")
-            ends = ((0.45, 0.95), (1.95, top + 0.4)), ((4.05, top + 0.4), (5.55, 0.95))
+            show.style.box(axes, 2.0, top, 2.0, 0.8, **palette.ground(palette.colour(rank)))
+            show.style.centred(axes, 3.0, top + 0.4, f"rank {rank}: A{rank}, B{rank}")
+            if forward:
+                ends = ((0.45, 0.95), (1.95, top + 0.4)), ((4.05, top + 0.4), (4.7, top + 0.4))
+            else:
+                ends = ((5.55, 0.95), (4.05, top + 0.4)), ((1.95, top + 0.4), (1.3, top + 0.4))
             for start, end in ends:
-                _arrow(axes, *((start, end) if forward else (end, start)))
+                _arrow(axes, start, end)
+        _arrow(axes, *(((5.2, 0.95), (5.55, 0.95)) if forward else ((0.8, 0.95), (0.45, 0.95))))
         left, right = ("f: copy", "g: add up") if forward else ("f: add up", "g: copy")
-        for x, words in ((1.2, left), (4.8, right)):
-            weight = "bold" if "add" in words else "normal"
-            show.style.centred(axes, x, 2.15, words, weight=weight)
+        for x, words in ((1.1, left), (4.9, right)):
+            show.style.centred(axes, x, 2.15, words)
     plt.show()
 
 
@@ -133,6 +139,31 @@ def _stripes(axes: Axes, left: float, top: float, height: float, across: bool) -
         else:
             place = left + head * HEAD, top, HEAD, height
         show.style.box(axes, *place, **look)
+
+
+def rows() -> None:
+    """The rows of q, k and v as one layer, in two orders, and where two ranks cut them."""
+    orders = {
+        "q, then k, then v": [(part, head) for part in "qkv" for head in range(4)],
+        "head by head": [(part, head) for head in range(4) for part in "qkv"],
+    }
+    title = "q, k and v of 4 heads as the rows of one layer, cut for 2 ranks"
+    axes = show.style.axes(2.3, title)
+    axes.axis("off")
+    axes.set(xlim=(-3.3, 12.1), ylim=(3.0, -0.6))
+    for line, (name, order) in enumerate(orders.items()):
+        top = 1.5 * line
+        show.style.centred(axes, -1.7, top + 0.4, name)
+        for place, (part, head) in enumerate(order):
+            look = palette.ground(palette.colour(head // 2))
+            show.style.box(axes, place + 0.04, top, 0.92, 0.8, **look)
+            show.style.centred(axes, place + 0.5, top + 0.4, f"{part}{head}")
+        axes.plot((6, 6), (top - 0.25, top + 1.05), color="black", linewidth=2)
+    for middle, rank in ((3, 0), (9, 1)):
+        show.style.centred(axes, middle, -0.35, f"rank {rank} gets these rows", fontsize=8)
+    words = "blue: heads 0 and 1, orange: heads 2 and 3, which belong on rank 1"
+    show.style.centred(axes, 6, 2.75, words, fontsize=8)
+    plt.show()
 
 
 PARTS = (  # name, width, which pass sends there
@@ -282,6 +313,97 @@ def sent(lines: dict[str, dict[int, float]], meets: dict[str, float]) -> None:
     plt.show()
 
 
+def per_rank(found: dict[str, list[dict]]) -> None:
+    """Print what a rank holds and sends with the largest batch: for each way, its reports."""
+    last = [reports[-1] for reports in found.values()]
+    words = f"per rank, {last[0]['tokens']:,} tokens per step"
+    print(f"{words:34}" + "".join(f"{way:>9}" for way in found))
+    for label, key in {"state, MB": "state", "to send, MB": "sent"}.items():
+        print(f"{label:34}" + "".join(f"{r[key] / 1e6:9.1f}" for r in last))
+    print(f"{'collectives':34}" + "".join(f"{r['calls']:9}" for r in last))
+
+
+BLOCK, HALF, SEND = 3.0, 1.2, 0.75  # how long a block, half of one and a message are drawn
+TURN = {"forward": (1, 2, 3), "backward": (3, 2, 1)}  # the order of three blocks
+MESSAGES = {  # of DDP and FSDP: what travels during the first, second and third block computed
+    ("DDP", "forward"): ("", "", ""),
+    ("DDP", "backward"): ("", "gradients 3", "gradients 2"),
+    ("FSDP", "forward"): ("gather 2", "gather 3", ""),
+    ("FSDP", "backward"): ("gather 2", "gather 1, gradients 3", "gradients 2"),
+}
+
+
+def waiting() -> None:
+    """A drawing of three blocks: when a rank computes, and when its messages travel."""
+    title = "A drawing of three blocks, time from left to right: who waits for messages?"
+    every = iter(show.style.panels(3, 2, 4.3, title))
+    for name in ("DDP", "FSDP", "tensor parallel"):
+        for way, order in TURN.items():
+            axes = next(every)
+            axes.axis("off")
+            axes.set(xlim=(-2.6, 3 * BLOCK + 0.1), ylim=(2.2, -0.15))
+            axes.set_title(f"{name}, {way}", loc="left", fontsize=9)
+            for row, words in enumerate(("products", "messages")):
+                show.style.centred(axes, -1.3, 0.5 + 1.05 * row, words, fontsize=8)
+            draw = _in_parts if name == "tensor parallel" else _as_blocks
+            draw(axes, order, MESSAGES.get((name, way), ()))
+    plt.show()
+
+
+def _as_blocks(axes: Axes, order: tuple[int, ...], messages: tuple[str, ...]) -> None:
+    """Blocks without a gap, and below each what travels meanwhile."""
+    for place, (block, words) in enumerate(zip(order, messages, strict=True)):
+        left = place * BLOCK
+        show.style.box(axes, left, 0, BLOCK, 0.95, **palette.ground(palette.colour(0)))
+        show.style.centred(axes, left + BLOCK / 2, 0.48, f"block {block}", fontsize=8)
+        for part, each in enumerate(parts := words.split(", ") if words else ()):
+            width = BLOCK / len(parts)
+            _message(axes, left + part * width + 0.06, width - 0.12, each)
+
+
+def _in_parts(axes: Axes, order: tuple[int, ...], messages: tuple[str, ...]) -> None:
+    """Half a block, then its message, and no product meanwhile."""
+    left = 0.0
+    for block in order[:2]:
+        for half in ("att.", "MLP") if order[0] == 1 else ("MLP", "att."):
+            show.style.box(axes, left, 0, HALF, 0.95, **palette.ground(palette.colour(0)))
+            show.style.centred(axes, left + HALF / 2, 0.48, f"{half} {block}", fontsize=7)
+            left += HALF
+            show.style.box(axes, left, 0, SEND, 0.95, **OUTSIDE)
+            show.style.centred(axes, left + SEND / 2, 0.48, "wait", fontsize=7)
+            _message(axes, left + 0.04, SEND - 0.08, "g" if order[0] == 1 else "f")
+            left += SEND
+
+
+def _message(axes: Axes, left: float, width: float, words: str) -> None:
+    show.style.box(axes, left, 1.1, width, 0.9, facecolor="black")
+    words = words.replace("gradients", "grad.") if width < BLOCK / 2 else words
+    show.style.centred(axes, left + width / 2, 1.55, words, color="white", fontsize=7)
+
+
+def mesh() -> None:
+    """Four ranks as a mesh: tensor parallel along rows, FSDP along columns."""
+    axes = show.style.axes(2.6, "A mesh of 2 x 2 ranks: who shares what")
+    axes.axis("off")
+    axes.set(xlim=(-3.2, 11.2), ylim=(3.35, -0.75))
+    for row in range(2):
+        top = 1.7 * row
+        look = {"facecolor": "white", "edgecolor": show.style.GREY, "linestyle": "--"}
+        show.style.box(axes, -0.2, top - 0.15, 5.6, 1.3, **look)
+        for column in range(2):
+            rank, left = 2 * row + column, 2.7 * column
+            show.style.box(axes, left, top, 2.5, 1.0, **palette.ground(palette.colour(rank)))
+            words = f"rank {rank}: shard {column}\nof the matrices"
+            show.style.centred(axes, left + 1.25, top + 0.5, words, fontsize=8)
+        words = f"a row, in one domain of fast links:\none model, batch {row}"
+        show.style.centred(axes, 8.2, top + 0.5, words, fontsize=8)
+    _arrow(axes, (0.0, -0.4), (5.2, -0.4))
+    show.style.centred(axes, 2.6, -0.65, "tensor parallel", weight="bold")
+    _arrow(axes, (-0.6, 0.0), (-0.6, 2.7))
+    show.style.centred(axes, -1.9, 1.35, "FSDP shards\neach shard\nonce more", weight="bold")
+    plt.show()
+
+
 TOKEN, WIDE = 0.3, 1.3  # how high a token's row is drawn, and how wide
 OUTSIDE = {"facecolor": "white", "edgecolor": "#BBBBBB", "linestyle": ":"}  # of rows held elsewhere
 
@@ -355,7 +477,7 @@ def share_of_messages(
         one_card: the same for the t that need two boxes, if a single card of each box sends.
     """
     one_card = one_card or {}
-    title = f"One block on {machine}: products shrink with t, messages don't"
+    title = f"Calculated for a block on {machine}: products shrink, messages don't"
     left, right = show.style.panels(1, 2, 3.4, title)
     ranks, (products, messages) = list(times), zip(*times.values(), strict=True)
     left.plot(ranks, products, "o-", color=LINES[0], label="products")
