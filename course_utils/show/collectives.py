@@ -125,7 +125,7 @@ def _boxes(
         style.centred(axes, middle, row + ROW / 2 - 0.06, number(float(value)))
 
 
-def steps(run: Run, *, title: str) -> None:
+def steps(run: Run, *, title: str, parts: Sequence[str] = ()) -> None:
     """Draw every rank's chunks at the beginning of each step, and which chunks it sends.
 
     In JupyterLab, a slider chooses the step; the strip of all steps is visible everywhere.
@@ -135,6 +135,9 @@ def steps(run: Run, *, title: str) -> None:
             begins. C is a chunk or a list of them; `to=R` names the rank that gets it. Each rank
             reports once more at the end, with `sends=None`. `holds` has a number for each chunk.
             Rank r starts with 10^r, so the digits of a sum say whose values are in it.
+        title: of the whole picture.
+        parts: names of the parts of an all-reduce, with equally many steps in each. If they are
+            given, each step says to which part it belongs, and the chunks are numbered.
 
     Raises:
         ValueError: no rank reported a step.
@@ -153,7 +156,7 @@ def steps(run: Run, *, title: str) -> None:
     def one(step: int) -> None:
         axes = style.axes(3.2, "", width=0.75 * style.WIDTH)
         axes.axis("off")
-        _step(axes, all_steps, step, size=10)
+        _step(axes, all_steps, step, size=10, parts=parts)
         plt.show()
 
     style.slider(one, step={str(step + 1): step for step in range(len(all_steps))})
@@ -161,11 +164,11 @@ def steps(run: Run, *, title: str) -> None:
     rows = -(-len(all_steps) // columns)
     every = style.panels(rows, columns, 0.5 + (0.35 + 0.28 * len(all_steps[0])) * rows, title, True)
     for step, axes in zip(range(len(all_steps)), every, strict=False):
-        _step(axes, all_steps, step, size=6.5)
+        _step(axes, all_steps, step, size=6.5, parts=parts)
     plt.show()
 
 
-def _step(axes: Axes, steps: list[Step], number: int, size: float) -> None:
+def _step(axes: Axes, steps: list[Step], number: int, size: float, parts: Sequence[str]) -> None:
     """A row for each rank, a column for each chunk, a frame around what it sends, and to whom."""
     step, ranks = steps[number], len(steps[number])
     for rank, report in sorted(step.items()):
@@ -185,6 +188,14 @@ def _step(axes: Axes, steps: list[Step], number: int, size: float) -> None:
             look = {"ha": "left", "fontsize": size, "color": style.GREY}
             style.centred(axes, len(holds) + 0.12, rank + 0.5, f"→ rank {report['to']}", **look)
     axes.set_xlim(-1.3, len(holds) + 1.5 * any("to" in each for each in step.values()))
-    axes.set_ylim(ranks, -0.2)
-    last = number == len(steps) - 1
-    axes.set_title("at the end" if last else f"step {number + 1} begins", fontsize=size + 2)
+    axes.set_ylim(ranks, -0.6 if parts else -0.2)
+    words = {"fontsize": size, "color": style.GREY}
+    for chunk in range(len(step[0]["holds"]) if parts else 0):
+        style.centred(axes, chunk + 0.5, -0.25, f"{chunk}", **words)
+    if parts:
+        style.centred(axes, -0.2, -0.25, "chunk", ha="right", **words)
+    end = len(steps) - 1
+    when = "at the end" if number == end else f"step {number + 1} begins"
+    if parts and number < end:
+        when += f" ({parts[number * len(parts) // end]})"
+    axes.set_title(when, fontsize=size + 2)

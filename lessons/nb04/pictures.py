@@ -50,8 +50,7 @@ def who_sends(ways: Mapping[str, Sequence[Mapping]]) -> None:
     every = style.panels(1, len(ways), 0.6 + 4.7 / len(ways), title, bare=True)
     for axes, (name, reports) in zip(every, ways.items(), strict=True):
         ranks = len(reports)
-        angles = [math.pi * (0.75 - 2 * rank / ranks) for rank in range(ranks)]
-        places = [(math.cos(angle), math.sin(angle)) for angle in angles]
+        places = _on_a_circle(ranks, first=0.75)
         circles = []
         for report, (x, y) in zip(reports, places, strict=True):
             ground = palette.ground(palette.colour(report["rank"]))
@@ -78,6 +77,92 @@ def _pairs(name: str, ranks: int) -> list[tuple[int, int]]:
         return [(rank, (rank + 1) % ranks) for rank in range(ranks)]
     every = [(one, other) for one in range(ranks) for other in range(ranks) if one != other]
     return [pair for pair in every if name == "everyone to everyone" or 0 in pair]
+
+
+def _on_a_circle(ranks: int, first: float = 0.5) -> list[tuple[float, float]]:
+    """Where the ranks stand, clockwise; `first` is the angle of rank 0, as a share of pi."""
+    angles = [math.pi * (first - 2 * rank / ranks) for rank in range(ranks)]
+    return [(math.cos(angle), math.sin(angle)) for angle in angles]
+
+
+def deadlock() -> None:
+    """Three ranks in a ring that all wait in `send`, and what each of them has not reached."""
+    ranks = 3
+    title = "Each rank waits in send until its right neighbour receives"
+    (axes,) = style.panels(1, 1, 2.9, title, bare=True)
+    places = [(1.5 * x, 0.85 * y) for x, y in _on_a_circle(ranks)]
+    boxes = []
+    for rank, (x, y) in enumerate(places):
+        ground = palette.ground(palette.colour(rank))
+        made = Rectangle((x - 0.62, y - 0.36), 1.24, 0.72, lw=1.4, zorder=3, **ground)
+        boxes.append(axes.add_patch(made))
+        style.centred(axes, x, y + 0.21, f"rank {rank}", fontsize=10, zorder=4)
+        words = f"send to {(rank + 1) % ranks}: waits"
+        style.centred(axes, x, y - 0.01, words, fontweight="bold", zorder=4)
+        words = f"receive from {(rank - 1) % ranks}: not reached"
+        style.centred(axes, x, y - 0.23, words, fontsize=8, color=style.GREY, zorder=4)
+    for source, target in _pairs("ring", ranks):
+        look = {"arrowstyle": "-|>", "color": palette.colour(source), "lw": 1.8}
+        ends = {"patchA": boxes[source], "patchB": boxes[target], "shrinkA": 2, "shrinkB": 3}
+        axes.annotate("", places[target], places[source], arrowprops=look | ends)
+        x, y = (sum(each) / 2 for each in zip(places[source], places[target], strict=True))
+        words = {"ha": ("left", "center", "right")[source], "color": style.GREY}
+        x, y = x + (0.16, 0, -0.16)[source], y + (0.06, 0.12, 0.06)[source]
+        style.centred(axes, x, y, f"{source} waits for {target}", **words)
+    axes.set_xlim(-3, 3)
+    axes.set_ylim(-0.85, 1.25)
+    plt.show()
+
+
+def ring(ranks: int = 5) -> None:
+    """A ring of ranks with a chunk per rank, and what each rank sends in the first step."""
+    title = f"Step 1 in a ring of {ranks}: each rank sends one chunk to its right neighbour"
+    (axes,) = style.panels(1, 1, 3.6, title, bare=True)
+    places, width = _on_a_circle(ranks), 0.25
+    circles = []
+    for rank, (x, y) in enumerate(places):
+        ground = palette.ground(palette.colour(rank))
+        circles.append(axes.add_patch(Circle((x, y), 0.2, lw=1.4, **ground)))
+        style.centred(axes, x, y, f"{rank}", fontsize=11)
+        left = x + 0.35 if x > -0.1 else x - 0.35 - width * ranks
+        for chunk in range(ranks):
+            sent = chunk == rank
+            look = ground | {"lw": 1.6} if sent else {"facecolor": "none", "edgecolor": "#BBBBBB"}
+            style.box(axes, left + width * chunk, y - 0.14, width * 0.92, 0.28, **look)
+            words = {"color": "black" if sent else style.GREY, "fontsize": 9}
+            style.centred(axes, left + width * (chunk + 0.46), y, f"{chunk}", **words)
+        words = {"color": style.GREY, "fontsize": 8.5}
+        style.centred(axes, left + width * ranks / 2, y + 0.26, f"chunks of rank {rank}", **words)
+    for source, target in _pairs("ring", ranks):
+        look = {"arrowstyle": "-|>", "color": palette.colour(source), "lw": 1.8}
+        ends = {"patchA": circles[source], "patchB": circles[target], "shrinkA": 2, "shrinkB": 2}
+        axes.annotate("", places[target], places[source], arrowprops=look | ends)
+        x, y = (sum(each) / 2 for each in zip(places[source], places[target], strict=True))
+        style.centred(axes, 0.62 * x, 0.68 * y, f"chunk {source}", fontsize=9)
+    axes.set_xlim(-3.2, 3.2)
+    axes.set_ylim(-1.05, 1.3)
+    axes.set_aspect("equal")
+    plt.show()
+
+
+def hosts(count: int = 8, mbit: int = 100) -> None:
+    """Hosts, a cable for each, and the switch that joins them."""
+    title = f"{count} hosts inside one machine: each has its own cable to the switch"
+    (axes,) = style.panels(1, 1, 2.2, title, bare=True)
+    for host in range(count):
+        left = 1.25 * host
+        style.box(axes, left, 0, 1, 0.85, lw=1.4, **palette.ground(palette.colour(host)))
+        style.centred(axes, left + 0.5, 0.43, f"host {host}\nrank {host}", fontsize=9)
+        look = {"arrowstyle": "<|-|>", "color": style.GREY, "lw": 1.4, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", (left + 0.5, 1.95), (left + 0.5, 0.88), arrowprops=look)
+    end = 1.25 * count - 0.25
+    style.box(axes, 0, 1.98, end, 0.6, facecolor="none", edgecolor=style.GREY, lw=1.4)
+    style.centred(axes, end / 2, 2.28, "switch")
+    words = {"color": style.GREY, "ha": "left"}
+    style.centred(axes, end + 0.15, 1.42, f"cable:\n{mbit} Mbit/s\neach way", **words)
+    axes.set_xlim(-0.1, end + 1.6)
+    axes.set_ylim(2.7, -0.1)
+    plt.show()
 
 
 def in_line() -> None:
@@ -184,31 +269,64 @@ def _parts_of_a_message(axes: Axes) -> None:
 def over_hosts(
     took: Mapping[tuple[str, int], float], formula: Callable, ways: Sequence, limit: float
 ) -> None:
-    """Seconds over the number of hosts: formulas as lines, measurements as marks.
+    """Seconds over the number of hosts, and what the ring's milliseconds consist of.
 
     Args:
         took: (way, hosts) to seconds.
-        formula: of a way and a number of hosts, gives seconds.
+        formula: of a way and a number of hosts, gives the seconds of its bytes and of its messages.
         ways: which of them are drawn, as the code names them.
         limit: seconds that the ring's bytes take at most.
     """
-    hosts = sorted({ranks for _, ranks in took})
+    every = sorted({ranks for _, ranks in took})
     title = "1 MB: through rank 0 the time grows with N, around a ring it grows far less"
-    axes = style.axes(3.2, title, "hosts N, each with a link of 100 Mbit/s", "seconds")
+    left, right = style.panels(1, 2, 3.4, title, width_ratios=(1.35, 1))
     for way in ways:
         name = CODE.get(way, way)
         look = _look(name)
         marker = look.pop("marker")
-        every = range(2, max(hosts) + 1)
-        axes.plot(every, [formula(way, n) for n in every], **look, label=f"{name}, by formula")
-        measured = [took[way, n] for n in hosts]
-        label = f"{name}, measured"
-        axes.plot(hosts, measured, marker, color=look["color"], ms=6, label=label)
-    label = "2Sβ: the ring's bytes take less"
-    axes.axhline(limit, color=style.GREY, linewidth=0.9, linestyle=":", label=label)
-    axes.set_ylim(bottom=0)
-    axes.legend(frameon=False, fontsize=8.5)
+        line = range(2, max(every) + 1)
+        left.plot(line, [sum(formula(way, n)) for n in line], **look)
+        measured = [took[way, n] for n in every]
+        left.plot(every, measured, marker, color=look["color"], ms=6, label=name)
+    left.axhline(limit, color=style.GREY, linewidth=0.9, linestyle=":")
+    style.centred(left, 6, limit + 0.03, "2Sβ", va="bottom", color=style.GREY)
+    left.set_title("both ways", loc="left", fontsize=10)
+    left.set_ylim(bottom=0)
+    left.set_xlabel("hosts N, each with a link of 100 Mbit/s")
+    left.set_ylabel("seconds")
+    words = {"title": "line: by formula, mark: measured", "title_fontsize": 8.5}
+    left.legend(frameon=False, fontsize=8.5, loc="upper left", alignment="left", **words)
+    _parts_of_the_ring(right, {n: (took["ring", n], *formula("ring", n)) for n in every})
     plt.show()
+
+
+def _parts_of_the_ring(axes: Axes, parts: Mapping[int, tuple[float, float, float]]) -> None:
+    """A bar for each number of hosts: the milliseconds measured, and what explains them."""
+    colour = LOOKS["ring"][0]
+    looks = {
+        "not explained": {"facecolor": "white", "edgecolor": style.GREY, "hatch": "///"},
+        "messages": {"facecolor": style.GREY},
+        "bytes": {"facecolor": colour},
+    }
+    for place, (measured, volume, messages) in enumerate(parts.values()):
+        bottom, rest = 0.0, max(0.0, measured - volume - messages)
+        for name, part in (("bytes", volume), ("messages", messages), ("not explained", rest)):
+            axes.bar(place, 1e3 * part, 0.6, 1e3 * bottom, lw=0.7, **looks[name])
+            bottom += part
+        words = {"fontsize": 8.5, "va": "bottom"}
+        style.centred(axes, place, 1e3 * bottom + 3, f"{1e3 * measured:.0f}", **words)
+        style.centred(axes, place, 5e2 * volume, f"{1e3 * volume:.0f}", color="white")
+        middle = 1e3 * (volume + messages + rest / 2)
+        words = {"ha": "left", "fontsize": 8.5, "color": style.GREY}
+        style.centred(axes, place + 0.33, middle, f"{1e3 * rest:.0f}", **words)
+    axes.set_xticks(range(len(parts)), [f"{hosts}" for hosts in parts])
+    axes.set_xlim(-0.5, len(parts) - 0.35)
+    axes.set_title("the ring's time: what the model explains", loc="left", fontsize=10)
+    axes.set_xlabel("hosts N")
+    axes.set_ylabel("milliseconds")
+    axes.set_ylim(0, 1.45e3 * max(measured for measured, *_ in parts.values()))
+    handles = [plt.Rectangle((0, 0), 1, 1, **look) for look in looks.values()]
+    axes.legend(handles, looks, frameon=False, fontsize=8.5, loc="upper left")
 
 
 def tree(run: Run) -> None:

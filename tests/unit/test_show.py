@@ -152,6 +152,10 @@ def test_a_strip_of_steps_has_a_panel_for_each_step_and_frames_what_is_sent():
     assert titles == ["step 1 begins", "at the end"]
     frames = [[p for p in axes.patches if not p.get_fill()] for axes in plt.gcf().axes[:2]]
     assert [len(found) for found in frames] == [2, 0]
+    show.steps(SimpleNamespace(reports=reports), title="x", parts=("half",))
+    begins = plt.gcf().axes[0]
+    assert begins.get_title() == "step 1 begins (half)"
+    assert {"chunk", "0", "1"} <= {text.get_text() for text in begins.texts}
     tree = [
         {"rank": 1, "step": 0, "holds": [10, 10], "sends": [0, 1], "to": 0},
         {"rank": 0, "step": 1, "holds": [11, 11], "sends": [0, 1], "to": 1},
