@@ -16,7 +16,6 @@ from course_utils.checking.values import is_tensor, listed
 TITLE = "replicas side by side"
 PROVEN = (
     "1 to 5 replicas ran at the same time, each in its own thread; outputs in order",
-    "the replicas record gradients when their caller does, and only then",
     "an exception reaches the caller, with its replica's number",
 )
 WITHOUT = ("parallel_apply", "DataParallel")
@@ -25,8 +24,6 @@ OURS = '''"""Run replicas side by side, each in a thread of its own."""
 from collections.abc import Callable, Sequence
 from threading import Thread
 from typing import Any
-
-import torch
 
 
 def parallel_apply(replicas: Sequence[Callable], inputs: Sequence[tuple]) -> list[Any]:
@@ -38,14 +35,12 @@ def parallel_apply(replicas: Sequence[Callable], inputs: Sequence[tuple]) -> lis
     Raises:
         RuntimeError: a replica raised an exception; it says which replica, and what it said.
     """
-    records = torch.is_grad_enabled()  # a setting of this thread, unknown to the new ones
     outputs: list[Any] = [None] * len(replicas)
     errors: dict[int, Exception] = {}
 
     def run(number: int) -> None:
         try:
-            with torch.set_grad_enabled(records):
-                outputs[number] = replicas[number](*inputs[number])
+            outputs[number] = replicas[number](*inputs[number])
         except Exception as error:  # raised below: here nobody would hear of it
             errors[number] = error
 
@@ -63,12 +58,10 @@ PATIENCE = 3.0  # seconds that a replica waits for the others to be there
 
 
 def cases(parallel_apply: Callable) -> None:
-    """Order, threads, the setting that a thread does not inherit, and exceptions."""
+    """Order, threads and exceptions."""
     for number in (2, 3, 1, 5):
         look_at_outputs(parallel_apply, number)
         look_at_threads(parallel_apply, number)
-    look_at_grad_mode(parallel_apply, True)
-    look_at_grad_mode(parallel_apply, False)
     look_at_errors(parallel_apply, 4, {2: ValueError("no pixel 17")})
     look_at_errors(parallel_apply, 3, {0: KeyError("fc1.weight")})
     two = {1: ValueError("the first"), 3: ValueError("the second")}
@@ -202,28 +195,6 @@ def look_at_errors(parallel_apply: Callable, number: int, failing: dict[int, Exc
         raise Wrong(f"{said}: the error came out before all replicas had ended", hint)
 
 
-def look_at_grad_mode(parallel_apply: Callable, records: bool) -> None:
-    """Replicas record gradients as their caller does, and the caller's setting stays."""
-    weight = torch.ones(2, requires_grad=True)
-    inside: list[bool] = []
-
-    def forward(x: torch.Tensor) -> torch.Tensor:
-        inside.append(torch.is_grad_enabled())
-        return x * weight
-
-    call = "parallel_apply " + ("that records" if records else "inside torch.no_grad()")
-    with torch.set_grad_enabled(records):
-        found = list(answer_of(call, parallel_apply, [forward, forward], [(torch.ones(2),)] * 2))
-        after = torch.is_grad_enabled()
-        if inside != [records] * 2 or any(out.requires_grad != records for out in found):
-            did = "recorded gradients" if not records else "recorded no gradients"
-            hint = "Call torch.is_grad_enabled() in the right thread. Which one is that?"
-            raise Wrong(f"{call}: the replicas {did}", hint)
-        if after != records:
-            hint = "Restore it before you return."
-            raise Wrong(f"{call}: the caller's own setting has changed", hint)
-
-
 CALL = "outputs[number] = replicas[number](*inputs[number])"
 RAISED = 'RuntimeError(f"replica {number}: {type(error).__name__}: {error}") from error'
 
@@ -247,19 +218,6 @@ WRONG = [
         CALL,
         "outputs.append(replicas[number](*inputs[number]))",
         "Are yours in the order in which they ended?",
-    ),
-    ("always records", "(records)", "(True)", "the replicas recorded gradients"),
-    (
-        "never records",
-        "torch.set_grad_enabled(records)",
-        "torch.no_grad()",
-        "the replicas recorded no gradients",
-    ),
-    (
-        "asked in the wrong thread",
-        "(records)",
-        "(torch.is_grad_enabled())",
-        "in the right thread",
     ),
     ("exceptions are dropped", "if errors:", "if False:", "it raised nothing"),
     (
@@ -312,17 +270,10 @@ RIGHT = [
         "with a pool",
         """
 from concurrent.futures import ThreadPoolExecutor
-import torch
 
 def parallel_apply(replicas, inputs):
-    records = torch.is_grad_enabled()
-
-    def run(replica, arguments):
-        with torch.set_grad_enabled(records):
-            return replica(*arguments)
-
     with ThreadPoolExecutor(len(replicas)) as pool:
-        futures = [pool.submit(run, *each) for each in zip(replicas, inputs)]
+        futures = [pool.submit(replica, *each) for replica, each in zip(replicas, inputs)]
     for k, future in enumerate(futures):
         if future.exception():
             raise RuntimeError(f"replica {k} said {future.exception()}") from future.exception()

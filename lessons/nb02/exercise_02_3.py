@@ -27,7 +27,7 @@ import torch
 
 
 def mean_gradient(gradients: list[torch.Tensor], rows: list[int]) -> torch.Tensor:
-    """The gradient over all rows; gradients[r] (n,) is that of the mean over rows[r] rows."""
+    """The gradient over all rows; gradients[r] (n,) belongs to the mean loss of rows[r] rows."""
     # Whoever has no rows is left out: 0 * nan would be nan.
     pairs = [(gradient, count) for gradient, count in zip(gradients, rows, strict=True) if count]
     return sum(gradient * (count / sum(rows)) for gradient, count in pairs)

@@ -17,6 +17,13 @@ WAYS = {  # three trainings, in colours that no rank has
     "DataParallel": ("#997700", "--", 1.8),
     "mean of means": ("#AA3377", ":", 2.0),
 }
+RACERS = {"one device": "#4477AA", "DataParallel": "#997700", "DDP": "#228833"}
+WAY = {  # what crosses between devices
+    "scatter": "#DDCC77",
+    "replicate": palette.ACTIVITY["copy"],
+    "gather": LOSS,
+    "backward": palette.ACTIVITY["backward"],
+}
 KINDS = {  # what a device holds, and the parts of a step in which it is made
     "parameters": ("parameters", "replicate"),
     "activations": ("forward",),
@@ -170,6 +177,79 @@ def trainings(runs: Mapping[str, Sequence[Mapping]]) -> None:
     below.legend(frameon=False, ncols=2, fontsize=9, loc="upper center", bbox_to_anchor=(0.6, 0.62))
     for axes in (above, below):
         axes.spines[["top", "right"]].set_visible(False)
+    plt.show()
+
+
+def weights(counts: Sequence[int], what: str) -> None:
+    """The weight of each image or token in a mean of means; `counts` says how many a device has."""
+    total = sum(counts)
+    title = f"losses.mean() does not weigh every {what} alike"
+    axes = style.axes(2.3, title, what, "weight")
+    first = 1
+    for device, count in enumerate(counts):
+        places, weight = range(first, first + count), 1 / (len(counts) * count)
+        look = {**palette.ground(palette.colour(device)), "label": f"device {device}"}
+        axes.bar(places, [weight] * count, 0.8, **look)
+        words = f"1/{len(counts) * count}"
+        style.centred(axes, first + (count - 1) / 2, weight / 2, words)
+        first += count
+    axes.axhline(1 / total, color=palette.NEUTRAL, ls="--", lw=1.2, label=f"right: 1/{total}")
+    axes.set_xticks(range(1, total + 1))
+    axes.set_xlim(0.4, total + 0.6)
+    axes.set_ylim(0, 1.25 / (len(counts) * min(counts)))
+    look = {"frameon": False, "fontsize": 9, "loc": "center left", "bbox_to_anchor": (1, 0.5)}
+    axes.legend(**look)
+    plt.show()
+
+
+def travelled(models: Mapping[str, Mapping[str, int]]) -> None:
+    """The shares of the ways among the bytes of a step, in a bar for each model."""
+    title = "What crosses between four devices in one training step"
+    axes = style.axes(2.5, title, "share of all bytes of the step (inside: MB)")
+    for row, moved in enumerate(models.values()):
+        left, total = 0.0, sum(moved.values())
+        for way, size in moved.items():
+            share = size / total
+            look = palette.ground(WAY[way])
+            axes.barh(row, share, 0.62, left=left, label=way if row == 0 else None, **look)
+            if share > 0.05:
+                digits = 0 if total > 1e8 else 2
+                words = f"{size / 1e6:,.{digits}f}"
+                style.centred(axes, left + share / 2, row, words)
+            left += share
+    sums = (sum(moved.values()) / 1e6 for moved in models.values())
+    totals = (f"{size:,.{0 if size > 100 else 1}f} MB" for size in sums)
+    names = [f"{name}\n{total}" for name, total in zip(models, totals, strict=True)]
+    axes.set_yticks(range(len(models)), names)
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
+    axes.set_xlim(0, 1)
+    axes.invert_yaxis()
+    axes.figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    plt.show()
+
+
+def race(raced: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
+    """The time of a step, a panel for each model and a bar for each way; three rounds."""
+    title = "How long one training step takes (the middle of three rounds; the line is their range)"
+    every = style.panels(1, len(raced), 2.6, title, sharey=True)
+    for axes, (name, ms) in zip(every, raced.items(), strict=True):
+        for row, way in enumerate(("one device", "DataParallel", "DDP")):
+            low, middle, high = (sorted(ms[way])[place] for place in (0, 1, -1))
+            axes.barh(row, middle, 0.62, **palette.ground(RACERS[way]))
+            if way == "DataParallel":
+                copying = sorted(ms["replicate alone"])[1]
+                look = {"facecolor": "none", "edgecolor": RACERS[way], "hatch": "////"}
+                axes.barh(row, copying, 0.62, label="replicate alone", **look)
+            axes.plot([low, high], [row, row], color="black", lw=1.6, solid_capstyle="butt")
+            words = f"{middle:.1f}" if middle < 100 else f"{middle:.0f}"
+            axes.annotate(words, (high, row), (4, 0), textcoords="offset points", va="center")
+        axes.set_xlim(0, 1.3 * max(max(times) for times in ms.values()))
+        axes.set_title(name, loc="left", fontsize=10)
+        axes.set_xlabel("ms per step")
+    every[0].set_yticks(range(3), ["one device", "DataParallel,\ntwo threads", "DDP,\ntwo ranks"])
+    every[0].invert_yaxis()
+    look = {"loc": "outside lower center", "frameon": False, "fontsize": 9}
+    every[0].figure.legend(*every[0].get_legend_handles_labels(), **look)
     plt.show()
 
 
