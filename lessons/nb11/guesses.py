@@ -2,7 +2,7 @@
 
 ANSWERS = {
     "c7754e15": "c",
-    "judge-cell": "c",
+    "backward-ring-drawn": "c",
     "idle-count": "c: 3/7, 43 %",
     "8c6f4c59": "b",
     "count-compared": "d",

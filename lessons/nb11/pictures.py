@@ -7,6 +7,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from course_utils.show import style
@@ -357,10 +358,8 @@ def costs(sent: Mapping[str, Mapping[int, float]], formulas: Mapping[str, Any]) 
     fine = [2 ** (power / 20) for power in range(81)]
     for way, points in sent.items():
         colour, mark, line = LOOKS[way]
-        size = 2 if way == "ring" else 1  # the all-gather lies on it
-        fine_look = {"color": colour, "linestyle": line, "lw": 1.6 * size}
-        axes.plot(fine, [formulas[way](g) for g in fine], **fine_look)
-        look = {"color": colour, "marker": mark, "ms": 3 + 3 * size, "linestyle": "", "label": way}
+        axes.plot(fine, [formulas[way](g) for g in fine], color=colour, linestyle=line, lw=2)
+        look = {"color": colour, "marker": mark, "ms": 7, "linestyle": "", "label": way}
         axes.plot(list(points), list(points.values()), **look)
     axes.axvline(10 / 3, color=palette.NEUTRAL, linestyle=":", linewidth=1)
     axes.text(3.2, 330, "ring below\nUlysses", ha="right", va="top", fontsize=8)
@@ -394,27 +393,106 @@ def held(shares: Mapping[str, float], ranks: int) -> None:
 
 
 def weights(valid: Sequence[int]) -> None:
-    """How much each valid token counts, if each rank divides by its own count, and by one."""
-    title = "How much does each token count? Ranks 0, 1, 2 have " + ", ".join(map(str, valid))
-    every = style.panels(1, 2, 2.6, title + " valid tokens", sharey=True)
+    """What each rank's tokens weigh, if each rank divides by its own count, and by one.
+
+    Args:
+        valid: how many valid tokens each rank has.
+    """
+    title = "What does each token weigh? A slice is one valid token"
+    every = style.panels(1, 2, 3.0, title, sharey=True)
     total, ranks = sum(valid), len(valid)
-    tokens = [rank for rank, count in enumerate(valid) for _ in range(count)]
     for axes, own in zip(every, (True, False), strict=True):
-        heights = [1 / (ranks * valid[rank]) if own else 1 / total for rank in tokens]
-        look = [palette.ground(palette.colour(rank)) for rank in tokens]
-        axes.bar(
-            range(total),
-            heights,
-            color=[each["facecolor"] for each in look],
-            edgecolor=[each["edgecolor"] for each in look],
-        )
-        axes.set_title(
-            "own count, at least 1, then the mean" if own else "one count", loc="left", fontsize=10
-        )
-        axes.set_xticks(range(total), [f"rank\n{rank}" for rank in tokens], fontsize=7)
-        axes.set_xlabel("valid tokens")
+        for rank, count in enumerate(valid):
+            part = 1 / ranks if own else count / total  # of the gradient, for the whole rank
+            if not count and own:
+                look = {"facecolor": "none", "edgecolor": palette.NEUTRAL, "linestyle": "--"}
+                style.box(axes, rank - 0.35, 0, 0.7, part, **look)
+                style.centred(axes, rank, part / 2, "empty", fontsize=9)
+            for token in range(count):
+                look = palette.ground(palette.colour(rank))
+                style.box(axes, rank - 0.35, token * part / count, 0.7, part / count, **look)
+            each = f"{part / count:.0%} each" if count > 1 else f"{part:.0%}" if count else ""
+            style.centred(axes, rank, part + 0.045, each, fontsize=9)
+        words = "each rank divides by its own count" if own else "all divide by one count"
+        axes.set_title(words, loc="left", fontsize=10)
+        names = [f"rank {rank}\n{count} valid" for rank, count in enumerate(valid)]
+        axes.set_xticks(range(ranks), names, fontsize=9)
+        axes.set(xlim=(-0.6, ranks - 0.4), ylim=(0, 1))
         axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     every[0].set_ylabel("weight in the gradient")
+    plt.show()
+
+
+def grid(sequences: int) -> None:
+    """Which sequences and positions each of four ranks has, and where targets count.
+
+    Args:
+        sequences: how many to draw for each group.
+    """
+    title = "Four ranks as dp x cp = 2 x 2: which sequences, which positions, which targets"
+    axes = style.axes(3.0, title, "position in the sequence")
+    height = sequences + 0.8  # of a group
+    for rank in range(4):
+        group, place = divmod(rank, 2)
+        look, left, top = palette.ground(palette.colour(rank)), 32 * place, height * group
+        look |= {} if place else {"hatch": "////"}
+        for row in range(sequences):
+            style.box(axes, left + 0.15, top + row, 31.7, 0.82, **look)
+        words = f"rank {rank}: " + (
+            "32 valid targets each" if place else "prompts, no valid target"
+        )
+        behind = {"facecolor": "white", "edgecolor": "none", "alpha": 0.9, "pad": 2}
+        style.centred(axes, left + 16, top + sequences / 2 - 0.09, words, bbox=behind)
+    middles = [height * group + sequences / 2 - 0.09 for group in range(2)]
+    axes.set_yticks(middles, [f"sequences of\ndp group {group}" for group in range(2)], fontsize=9)
+    axes.set(xlim=(0, 64), ylim=(2 * height - 0.8, -0.75))
+    axes.set_xticks((0, 16, 32, 48, 64))
+    for place in range(2):
+        look = {"fontsize": 9, "color": style.GREY}
+        style.centred(axes, 32 * place + 16, -0.4, f"cp place {place}", **look)
+    plt.show()
+
+
+def holdings(ranks: int, kv_heads: int) -> None:
+    """Which K and V rank 0 holds in each way: what it keeps for backward, and what passes by.
+
+    Args:
+        ranks: as many pieces of positions.
+        kv_heads: the columns.
+    """
+    title = f"K and V that rank 0 holds, with {ranks} ranks and {kv_heads} KV heads"
+    every = style.panels(1, 3, 3.7, title, sharey=True)
+    cells = [(row, head) for row in range(ranks) for head in range(kv_heads)]
+    own = {cell for cell in cells if cell[0] == 0}
+    ways = {
+        "ring": (own, {cell for cell in cells if cell[0] in (ranks - 2, ranks - 1)}),
+        "all-gather": (own, set(cells) - own),
+        "Ulysses": ({cell for cell in cells if cell[1] == 0}, own),
+    }
+    for axes, (way, (kept, passing)) in zip(every, ways.items(), strict=True):
+        hue = LOOKS[way][0]
+        for row, head in cells:
+            look = {"facecolor": "none", "edgecolor": "#CCCCCC", "linewidth": 0.6}
+            style.box(axes, head, row, 1, 1, **look)
+        for row, head in passing - kept:
+            look = {"facecolor": "none", "edgecolor": hue, "hatch": "////", "linewidth": 0.6}
+            style.box(axes, head, row, 1, 1, **look)
+        for row, head in kept:
+            style.box(axes, head, row, 1, 1, facecolor=hue, edgecolor="white", linewidth=0.8)
+        axes.set_title(f"{way}\nkeeps 1/{len(cells) // len(kept)}", fontsize=10)
+        axes.set(xlim=(-0.1, kv_heads + 0.1), ylim=(ranks + 0.1, -0.1), xlabel="KV head")
+        axes.set_xticks([head + 0.5 for head in range(kv_heads)], range(kv_heads))
+        axes.spines[["left", "bottom"]].set_visible(False)
+        axes.tick_params(length=0)
+    every[0].set_yticks(
+        [row + 0.5 for row in range(ranks)], [f"rank {row}" for row in range(ranks)], fontsize=8
+    )
+    every[0].set_ylabel("whose positions")
+    kept = Rectangle((0, 0), 0, 0, facecolor="#666666", label="kept for backward, in every layer")
+    words = "held only while one layer computes"
+    passing = Rectangle((0, 0), 0, 0, facecolor="none", ec="#666666", hatch="////", label=words)
+    look = {"frameon": False, "fontsize": 9, "ncols": 2}
+    every[0].figure.legend(handles=[kept, passing], loc="outside lower center", **look)
     plt.show()
 
 
