@@ -75,30 +75,32 @@ def the_test() -> None:
     for at, head in (
         (1.6, "starts with"),
         (6.2, "five steps of SGD, float64"),
-        (12.9, "parameters"),
+        (10.9, "parameters"),
     ):
         style.centred(axes, at, 0.2, head, color=palette.NEUTRAL, fontsize=9)
     for rank in range(3):
         top = 0.5 + 0.85 * rank
         _box(axes, 0.1, top, 3.0, f"rank {rank}: seed {1 + rank}", palette.colour(rank))
-        _box(axes, 4.2, top, 4.3, "a third of the rows, dealt anew", palette.colour(rank))
-        _arrow(axes, (3.15, top + 0.35), (4.15, top + 0.35))
-        _arrow(axes, (8.55, top + 0.35), (11.35, 1.7 if rank == 1 else 1.55 + 0.15 * rank))
+        middle = top + 0.35
+        _box(axes, 4.2, top, 4.3, "a third of each step's rows", palette.colour(rank))
+        _box(axes, 9.6, top, 2.6, f"replica {rank}", palette.colour(rank))
+        _arrow(axes, (3.15, middle), (4.15, middle))
+        _arrow(axes, (8.55, middle), (9.55, middle))
+        axes.plot([12.2, 12.9], [middle] * 2, color=palette.NEUTRAL, linewidth=1.2)
     top = 3.2
     grey = {"facecolor": "#EEEEEE", "edgecolor": palette.NEUTRAL}
     for left, width, words in (
         (0.1, 3.0, "one process: seed 1"),
-        (4.2, 4.3, "all rows"),
-        (11.4, 3.3, "reference"),
+        (4.2, 4.3, "all rows of each step"),
+        (9.6, 2.6, "reference"),
     ):
         style.box(axes, left, top, width, 0.7, **grey)
         style.centred(axes, left + width / 2, top + 0.35, words, fontsize=8.5)
     _arrow(axes, (3.15, top + 0.35), (4.15, top + 0.35))
-    _arrow(axes, (8.55, top + 0.35), (11.35, top + 0.35))
-    style.box(axes, 11.4, 1.35, 3.3, 0.7, **grey)
-    style.centred(axes, 13.05, 1.7, "three replicas", fontsize=8.5)
-    axes.annotate("", (13.05, 3.15), (13.05, 2.1), arrowprops=ARROW | {"arrowstyle": "<|-|>"})
-    axes.text(13.2, 2.63, "equal?", fontsize=9, va="center")
+    _arrow(axes, (8.55, top + 0.35), (9.55, top + 0.35))
+    axes.plot([12.9, 12.9], [0.85, top + 0.35], color=palette.NEUTRAL, linewidth=1.2)
+    _arrow(axes, (12.9, top + 0.35), (12.25, top + 0.35))
+    axes.text(13.05, 2.1, "equal to the\nreference?", fontsize=9, va="center")
     plt.show()
 
 
@@ -172,6 +174,43 @@ def hooks_and_buckets(layers: int = 4) -> None:
     names = ["backward", *(f"version {name}" for name in ready)]
     axes.set_yticks([1.2 * row for row in range(len(names))], names)
     axes.tick_params(axis="y", length=0)
+    plt.show()
+
+
+def filled(sizes: Sequence[int], places: Sequence[Sequence[int]], cap: int, first_cap: int) -> None:
+    """Draw some parameters in the order of the model, and below them the buckets they fill.
+
+    Args:
+        sizes: of the parameters, in bytes.
+        places: of the parameters in each bucket, in the order in which buckets are sent.
+        cap: of every bucket but the first, in bytes.
+        first_cap: of the first bucket.
+    """
+    axes = style.axes(2.5, "From the last parameter to the first: which share a bucket?")
+    axes.axis("off")
+    right = sum(sizes)
+    axes.set_xlim(-4.2, right + 0.1)
+    axes.set_ylim(2.95, -0.75)
+    starts = [sum(sizes[:place]) for place in range(len(sizes))]
+    for place, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+        style.box(axes, start + 0.06, 0.05, size - 0.12, 0.9, **palette.ground(BACKWARD, 0.25))
+        style.centred(axes, start + size / 2, 0.5, f"place {place}\n{size} bytes", fontsize=8.5)
+    _arrow(axes, (right, -0.3), (0, -0.3))
+    ground = {"facecolor": "white", "edgecolor": "none", "pad": 2}
+    style.centred(axes, right / 2, -0.3, "backward computes gradients in this order", bbox=ground)
+    for number, bucket in enumerate(places):
+        most, end = cap if number else first_cap, starts[bucket[0]] + sizes[bucket[0]]
+        held = sum(sizes[place] for place in bucket)
+        whole = {"facecolor": "none", "edgecolor": EDGE, "linestyle": "--"}
+        style.box(axes, end - most + 0.06, 1.15, most - 0.12, 0.9, **whole)
+        look = palette.ground(MESSAGE, 0.5) | {"edgecolor": EDGE}
+        style.box(axes, end - held + 0.06, 1.15, held - 0.12, 0.9, **look)
+        words = f"bucket {number}\n{held} of {most} bytes"
+        style.centred(axes, end - held / 2, 1.6, words, fontsize=8.5)
+    words = "Bucket 0 is sent first. The dashed part stays empty."
+    style.centred(axes, right / 2, 2.55, words, color=palette.NEUTRAL)
+    for y, words in ((0.5, "parameters"), (1.6, "buckets")):
+        axes.text(-4.2, y, words, va="center", fontsize=9, color=palette.NEUTRAL)
     plt.show()
 
 
@@ -310,6 +349,51 @@ def bathtub(rows: Sequence[tuple[float, int, float, float]], backward: float) ->
     plt.show()
 
 
+def bend(pieces: int = 4) -> None:
+    """Draw a step with four buckets as the tokens are halved twice: when do messages stick out?"""
+    title = "Fewer tokens shorten backward, but not the messages"
+    axes = style.axes(4.2, title, "time (1 = the message of one bucket)")
+    names = ("$n$ tokens", "$n/2$ tokens:\nthe bend", "$n/4$ tokens")
+    for row, backward in enumerate((2.0 * pieces, pieces, pieces / 2)):
+        top, forward, free = 1.75 * row, backward / 2, 0.0
+        end = forward + backward
+        style.box(axes, 0, top, forward, 0.5, **palette.ground(palette.ACTIVITY["forward"], 0.6))
+        for piece in range(1, pieces + 1):
+            full = forward + backward * piece / pieces
+            look = palette.ground(BACKWARD, 0.25)
+            style.box(axes, full - backward / pieces, top, backward / pieces, 0.5, **look)
+            start = max(free, full)
+            free = start + 1
+            look = palette.ground(MESSAGE, 0.6) | {"edgecolor": EDGE}
+            style.box(axes, start, top + 0.58, 1, 0.4, **look)
+        wait = {"facecolor": palette.ACTIVITY["wait"], "edgecolor": "#888888", "hatch": "///"}
+        style.box(axes, end, top, free - end, 0.5, **wait)
+        words = f"$t_\\mathrm{{backward}}$ = {backward:g}"
+        style.centred(axes, forward + backward / 2, top - 0.2, words, fontsize=9.5)
+        words = f"$t_\\mathrm{{messages}}$ = {pieces}"
+        axes.text(free + 0.12, top + 0.78, words, va="center", fontsize=9.5)
+        axes.text(free + 0.12, top + 0.25, f"step: {free:g}", va="center", fontsize=9.5)
+    kinds = {
+        "forward": ("forward", 0.6),
+        "backward": ("backward", 0.25),
+        "message": ("message", 0.6),
+    }
+    boxes = [
+        plt.Rectangle((0, 0), 1, 1, **palette.ground(palette.ACTIVITY[kind], strength))
+        for kind, strength in kinds.values()
+    ]
+    boxes.insert(2, plt.Rectangle((0, 0), 1, 1, **wait))
+    words = ("forward", "backward", "wait", "message of one bucket")
+    look = {"ncols": 1, "frameon": False, "fontsize": 9, "loc": "lower right"}
+    axes.legend(boxes, words, bbox_to_anchor=(1, 0.08), **look)
+    axes.set_xlim(0, 15.2)
+    axes.set_ylim(4.7, -0.5)
+    axes.spines["left"].set_visible(False)
+    axes.set_yticks([1.75 * row + 0.25 for row in range(3)], names)
+    axes.tick_params(axis="y", length=0)
+    plt.show()
+
+
 def hiding(
     rows: Sequence[tuple[float, float, float]],
     models: Mapping[str, Callable[[float], float]] | None = None,
@@ -439,6 +523,9 @@ def weights(found: Mapping[str, Sequence[float]], counts: Sequence[int]) -> None
         axes.set_xlabel("token")
         axes.set_xticks([0, len(values) - 1])
     every[0].set_ylabel("weight in the gradient")
+    look = {"ha": "right", "va": "bottom", "fontsize": 9, "color": palette.NEUTRAL}
+    words = f"one process: 1/{len(owners)}"
+    every[0].text(len(owners) - 0.4, 1.03 / len(owners), words, **look)
     for rank in range(len(counts)):
         every[-1].bar([0], [0], color=palette.colour(rank), label=f"rank {rank}: {counts[rank]}")
     every[-1].legend(frameon=False, title="tokens")

@@ -179,11 +179,15 @@ class Held:
     """The work of a collective that tells nobody that it is done before it is waited for."""
 
     def __init__(self, work: dist.Work) -> None:
-        self.work, self.told = work, []
+        self.work, self.told, self.waited = work, [], False
+
+    def is_completed(self) -> bool:
+        """Not before somebody has waited."""
+        return self.waited
 
     def wait(self) -> bool:
         """Wait as the work does, then tell."""
-        done = self.work.wait()
+        done = self.waited = self.work.wait()
         for call in self.told:
             call(self.work.get_future())
         return done
