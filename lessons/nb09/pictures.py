@@ -13,6 +13,7 @@ KINDS = ("parameters", "gradients", "optimizer", "activations")
 # Ways to compute: Paul Tol's bright palette (2021), which no rank and no activity has.
 BLUE, RED, GREEN, YELLOW, PURPLE = "#4477AA", "#EE6677", "#228833", "#CCBB44", "#AA3377"
 ARROW = {"arrowstyle": "-|>", "color": palette.NEUTRAL, "lw": 1.6}
+THIN = {"color": palette.NEUTRAL, "lw": 1.6}
 
 
 def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], **look: Any) -> None:
@@ -86,6 +87,60 @@ def one_stage() -> None:
     words = "adds to .grad of this stage's parameters"
     style.centred(axes, 8.8, -0.35, words, ha="left", fontsize=8)
     axes.set(xlim=(-0.9, 13.2), ylim=(-0.6, 4.1))
+    plt.show()
+
+
+def held_over_time(plans: Mapping[str, Sequence[Any]]) -> None:
+    """How many micro-batches rank 0 holds, from the end of each F to the end of its B.
+
+    Args:
+        plans: a schedule's name to the spans that `play` found.
+    """
+    axes = style.axes(
+        2.6,
+        "Rank 0 holds half as much in 1F1B (p = 4, m = 8)",
+        "time (one forward = 1)",
+        "micro-batches\nthat rank 0 holds",
+    )
+    looks = ((BLUE, "-", 8.4), (PURPLE, "--", 13.2))
+    for (name, spans), (colour, line, x) in zip(plans.items(), looks, strict=True):
+        own = [span for span in spans if span.rank == 0]
+        times, held = [0.0], [0]
+        for span in own:
+            times.append(span.end)
+            held.append(held[-1] + (1 if span.action.kind == "F" else -1))
+        axes.step(times, held, line, where="post", color=colour, lw=2)
+        words = f"{name}: at most {max(held)}"
+        axes.text(x, max(held) + 0.15, words, color=colour, va="bottom")
+    axes.set(xlim=(0, None), ylim=(0, 9.5), yticks=range(0, 9, 2))
+    plt.show()
+
+
+def twice_around() -> None:
+    """Which layers each rank holds if it has two stages, and the way of a micro-batch."""
+    title = "Interleaved: 16 layers as eight stages, and forward goes around twice"
+    (axes,) = style.panels(1, 1, 2.6, title, bare=True)
+    for stage in range(8):
+        rank, left, bottom = stage % 4, 3 * (stage % 4), 2.1 - 2.1 * (stage // 4)
+        axes.add_patch(
+            plt.Rectangle((left, bottom), 2.2, 1.1, **palette.ground(palette.colour(rank)))
+        )
+        words = f"stage {stage}\nlayers {2 * stage}, {2 * stage + 1}"
+        style.centred(axes, left + 1.1, bottom + 0.55, words)
+        if rank < 3:
+            _arrow(axes, (left + 2.25, bottom + 0.55), (left + 2.95, bottom + 0.55))
+    for rank in range(4):
+        style.centred(axes, 3 * rank + 1.1, 3.5, f"rank {rank}", color=style.GREY)
+    style.centred(axes, -1.3, 2.65, "a micro-\nbatch")
+    _arrow(axes, (-0.7, 2.65), (-0.05, 2.65))
+    axes.plot([11.2, 11.8, 11.8, -0.7, -0.7], [2.65, 2.65, 1.6, 1.6, 0.55], **THIN)
+    _arrow(axes, (-0.7, 0.55), (-0.05, 0.55))
+    style.centred(axes, 5.6, 1.6, " back from rank 3 to rank 0 ", backgroundcolor="white")
+    _arrow(axes, (11.25, 0.55), (11.95, 0.55))
+    style.centred(axes, 12.4, 0.55, "loss")
+    style.centred(axes, -2.6, 2.65, "chunk 0", color=style.GREY)
+    style.centred(axes, -2.6, 0.55, "chunk 1", color=style.GREY)
+    axes.set(xlim=(-3.3, 12.9), ylim=(-0.1, 3.7))
     plt.show()
 
 
