@@ -121,6 +121,38 @@ def journey(destinations: Sequence[Sequence[int]]) -> None:
     plt.show()
 
 
+def crossings() -> None:
+    """One token's row and its gradient, from its rank to its expert's and back, over time."""
+    title = "One token, one step: four crossings, and two more with checkpointing"
+    axes = show.style.axes(2.5, title)
+    axes.axis("off")
+    axes.set(xlim=(-1.75, 12.6), ylim=(3.6, -0.75))
+    for at, words in ((0.0, "the token's\nrank"), (2.2, "its expert's\nrank")):
+        hue = palette.colour(0 if at == 0 else 1)
+        show.style.box(axes, -0.35, at, 12.85, 0.8, **palette.ground(hue))
+        show.style.centred(axes, -1.05, at + 0.4, words)
+    places = ((0.9, "row", "out"), (2.5, "result", "back"), (5.1, "row", "out"))
+    places += ((6.7, "result", "back"), (9.3, "gradient of\nthe result", "out"))
+    places += ((10.9, "gradient of\nthe row", "back"),)
+    for number, (x, words, way) in enumerate(places):
+        again = number in (2, 3)
+        ends = ((x, 2.15), (x, 0.85)) if way == "out" else ((x, 0.85), (x, 2.15))
+        look = {"arrowstyle": "->", "lw": 1.3 if again else 2.2, "shrinkA": 0, "shrinkB": 0}
+        look |= {"color": "#999999", "ls": "--"} if again else {"color": "black"}
+        axes.annotate("", *ends, arrowprops=look)
+        hue = GREY if again else "black"
+        axes.text(x + 0.13, 1.5, words, fontsize=8, va="center", color=hue)
+    for x, words in ((1.7, "expert works"), (5.9, "expert works"), (10.1, "backward of expert")):
+        show.style.centred(axes, x, 2.6, words, fontsize=8)
+    show.style.centred(axes, 3.75, 0.4, "gate, loss", fontsize=8)
+    show.style.centred(axes, 8.35, 0.4, "backward of gate", fontsize=8)
+    for left, right, words in ((0.3, 3.9, "forward"), (4.5, 12.4, "backward")):
+        axes.plot([left, right], [-0.2] * 2, color=GREY, lw=1)
+        show.style.centred(axes, (left + right) / 2, -0.5, words, fontsize=9)
+    show.style.centred(axes, 5.9, 3.3, "only with checkpointing", fontsize=8, color=GREY)
+    plt.show()
+
+
 CALLS = {  # title: for each rank, expert -> the gradient that it hands to its all-reduce, in order
     "rank 1 lacks the last expert": ({0: 1, 1: 20, 2: 300}, {0: 4_000, 1: 50_000}),
     "each rank lacks another expert": ({0: 1, 1: 20}, {0: 4_000, 2: 600_000}),
@@ -164,6 +196,74 @@ def pairing() -> None:
     plt.show()
 
 
+def busiest(run: Run, plain: Run) -> None:
+    """How busy the busiest expert is without balance and with a bias, and what the loss is.
+
+    Args:
+        run: of the ways "none" and "bias". Rank 0 reported `balance`, `seed`, `step`, `busiest`
+            and `loss`.
+        plain: the same of a layer with one expert.
+    """
+    found = {way: _of_seeds(run, way) for way in ("none", "bias")}
+    title = "The bias evens the work; here its training loss is higher (three seeds)"
+    left, right = show.style.panels(1, 2, 3.3, title, width_ratios=(1.25, 1))
+    _step_by_step(left, found)
+    rows = {"none": found["none"], "bias": found["bias"], "plain": _of_seeds(plain, "none")}
+    names = ("no balance", "bias, 0.01\nper step", "one expert\nfor all tokens")
+    for at, (way, seeds) in enumerate(rows.items()):
+        hue, loss = WAYS[way][0], seeds["loss"][:, -20:].mean(1)
+        right.plot([at] * len(loss), loss, "o", color=hue, ms=5, alpha=0.45, mew=0)
+        right.plot([at - 0.22, at + 0.22], [loss.mean()] * 2, color=hue, lw=2.5)
+        words = f"{loss.mean():.2f}"
+        look = {"fontsize": 8, "color": palette.outline(hue), "va": "center"}
+        right.text(at + 0.27, loss.mean(), words, **look)
+    right.set(xlim=(-0.5, 2.7), xticks=range(3), xticklabels=names, ylabel="training loss")
+    right.tick_params(axis="x", labelsize=8)
+    words = "means of the last 20 steps (dot: a seed)"
+    right.set_title(words, loc="left", fontsize=9)
+    plt.show()
+
+
+def waiting(run: Run, ranks: int = 4, seed: int = 1) -> None:
+    """What each expert has to do in the last step, and how long the ranks that hold them wait.
+
+    Args:
+        run: of the ways "none" and "bias", of which rank 0 reported `shares`, for each expert.
+        ranks: how many share out the experts.
+        seed: the training that is shown.
+    """
+    title = "All ranks wait for the busiest one: the last step, on four ranks with two experts each"
+    look = {"height_ratios": (1, 1.1), "sharey": "row", "sharex": "row"}
+    panels = show.style.panels(2, 2, 3.9, title, **look)
+    idle = {"facecolor": "white", "edgecolor": "#AAAAAA", "hatch": "////", "lw": 0.8}
+    for column, way in enumerate(("none", "bias")):
+        rows = [r for r in run.ranks[0].reports if (r["balance"], r["seed"]) == (way, seed)]
+        shares = np.array(rows[-1]["shares"])
+        each = len(shares) // ranks
+        top, bottom = panels[column], panels[2 + column]
+        for expert, share in enumerate(shares):
+            top.bar(expert, share, 0.75, **palette.ground(palette.colour(expert // each)))
+        top.set(xlabel="expert (colour: its rank)", xticks=range(len(shares)))
+        top.set_title(NAMES[way], loc="left", fontsize=9)
+        work = shares.reshape(ranks, each).mean(1)
+        for rank, time in enumerate(work):
+            bottom.barh(rank, time, 0.7, **palette.ground(palette.colour(rank)))
+            bottom.barh(rank, work.max() - time, 0.7, left=time, **idle)
+            if work.max() - time > 0.5:
+                words = {"fontsize": 8, "va": "center", "ha": "center"}
+                words["bbox"] = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none"}
+                bottom.text((work.max() + time) / 2, rank, "waits", **words)
+        bottom.text(work.max() + 0.04, int(work.argmax()), f"{work.max():.1f}", va="center")
+        bottom.set(xlabel="time (1: a rank with an even share)")
+        bottom.set(yticks=range(ranks), yticklabels=[f"rank {rank}" for rank in range(ranks)])
+        bottom.set_ylim(ranks - 0.4, -0.6)
+        top.axhline(1, color=GREY, lw=0.8)
+        bottom.axvline(1, color=GREY, lw=0.8)
+    panels[0].set_ylabel("tokens\n(even shares)")
+    panels[2].set_xlim(0, 1.12 * panels[2].get_xlim()[1])
+    plt.show()
+
+
 def balance(runs: Mapping[str, Run], gentle: Mapping[str, Run], plain: Run) -> None:
     """How busy the busiest expert is, step by step, and what the loss is at the end.
 
@@ -174,24 +274,9 @@ def balance(runs: Mapping[str, Run], gentle: Mapping[str, Run], plain: Run) -> N
         plain: the same of a layer with one expert.
     """
     found = {way: _of_seeds(run, way) for way, run in runs.items()}
-    tried = "coefficients" if "loss" in gentle else "rates"  # section 5 has only the bias
-    title = f"Balance evens the work; with these {tried} the mean loss is higher (three seeds)"
+    title = "Balance evens the work; with these coefficients the mean loss is higher (three seeds)"
     left, right = show.style.panels(1, 2, 3.5, title)
-    for way, seeds in found.items():
-        hue, dash = WAYS[way]
-        width = min(15, seeds["busiest"].shape[1])
-        smooth = [np.convolve(row, np.ones(width) / width, "valid") for row in seeds["busiest"]]
-        steps = np.arange(len(smooth[0])) + width
-        left.plot(steps, np.transpose(smooth), color=hue, ls=dash, lw=0.8, alpha=0.45)
-        left.plot(steps, np.mean(smooth, 0), color=hue, lw=2.2)
-        at, low = LABELS[way]
-        left.text(150, at, NAMES[way], fontsize=8, color=palette.outline(hue), ha="right", va=low)
-    left.axhline(1, color=GREY, lw=0.8)
-    left.text(20, 1.03, "all experts equally busy", fontsize=8, color=GREY, va="bottom")
-    words = "tokens of the busiest expert\n(even shares, mean of 15 steps)"
-    left.set(xlabel="step", ylabel=words, ylim=(0.8, 4.4), yticks=(1, 2, 3, 4))
-    left.set_title("step by step (thin: a seed; thick: the mean)", loc="left", fontsize=9)
-
+    _step_by_step(left, found)
     start = _at_the_end(right, found["none"], "none", "o", "no balance", (0.13, 0, "left"))
     for way, run in gentle.items():
         small_name, large_name = ENDS[way]
@@ -206,6 +291,24 @@ def balance(runs: Mapping[str, Run], gentle: Mapping[str, Run], plain: Run) -> N
     words = "means of the last 20 steps (pale: a seed)"
     right.set_title(words, loc="left", fontsize=9)
     plt.show()
+
+
+def _step_by_step(axes: Axes, found: Mapping[str, dict[str, np.ndarray]]) -> None:
+    """How busy the busiest expert is in each step, for each way."""
+    for way, seeds in found.items():
+        hue, dash = WAYS[way]
+        width = min(15, seeds["busiest"].shape[1])
+        smooth = [np.convolve(row, np.ones(width) / width, "valid") for row in seeds["busiest"]]
+        steps = np.arange(len(smooth[0])) + width
+        axes.plot(steps, np.transpose(smooth), color=hue, ls=dash, lw=0.8, alpha=0.45)
+        axes.plot(steps, np.mean(smooth, 0), color=hue, lw=2.2)
+        at, low = LABELS[way]
+        axes.text(150, at, NAMES[way], fontsize=8, color=palette.outline(hue), ha="right", va=low)
+    axes.axhline(1, color=GREY, lw=0.8)
+    axes.text(20, 1.03, "all experts equally busy", fontsize=8, color=GREY, va="bottom")
+    words = "tokens of the busiest expert\n(even shares, mean of 15 steps)"
+    axes.set(xlabel="step", ylabel=words, ylim=(0.8, 4.4), yticks=(1, 2, 3, 4))
+    axes.set_title("step by step (thin: a seed; thick: the mean)", loc="left", fontsize=9)
 
 
 LABELS = {"none": (4.06, "bottom"), "loss": (1.28, "top"), "bias": (2.72, "bottom")}  # heights
@@ -244,7 +347,7 @@ def _at_the_end(
 
 def whose_tokens(ranks: int) -> None:
     """Whose tokens a rank's gradient of the router has seen, and whose that of its expert."""
-    title = "Where the tokens come from that a gradient has seen"
+    title = "Whose tokens has each gradient seen?"
     axes = show.style.axes(2.9, title)
     axes.axis("off")
     axes.set(xlim=(-1.6, 3.0 * ranks + 2.4), ylim=(3.5, -0.5))
@@ -268,6 +371,42 @@ def whose_tokens(ranks: int) -> None:
     for top, words in ((0.8, "the ranks have\nto add up"), (2.6, "complete")):
         axes.text(3.0 * ranks, top, words, fontsize=9, va="center")
     plt.show()
+
+
+SEEN = {  # whose tokens the gradient of each rank has seen, before ranks add up
+    "expert 0": ((0, (0, 1)), (2, (2, 3))),
+    "a dense layer": ((0, (0,)), (1, (1,)), (2, (2,)), (3, (3,))),
+}
+
+
+def copies() -> None:
+    """Whose tokens the copies of an expert have seen, beside those of a dense layer."""
+    title = "Whose tokens are in the sum? Those of four ranks, so divide by four"
+    every = show.style.panels(1, 2, 3.4, title, bare=True)
+    for axes, (name, terms) in zip(every, SEEN.items(), strict=True):
+        axes.set(xlim=(-2.1, 5.4), ylim=(5.6, -0.2))
+        words = "two terms" if len(terms) == 2 else "four terms"
+        axes.set_title(f"gradient of {name}: {words}", loc="left", fontsize=9)
+        gap = 4.2 / len(terms)
+        for place, (rank, seen) in enumerate(terms):
+            top = gap * place
+            _row_of_tokens(axes, top, seen)
+            show.style.centred(axes, -1.1, top + 0.4, f"on rank {rank}", fontsize=9)
+        axes.plot([-2.0, 4.1], [4.35] * 2, color="black", lw=1)
+        _row_of_tokens(axes, 4.55, range(4))
+        show.style.centred(axes, -1.1, 4.95, "their sum", fontsize=9)
+        axes.text(4.35, 4.95, "÷ 4", fontsize=13, va="center")
+    plt.show()
+
+
+def _row_of_tokens(axes: Axes, top: float, seen: Sequence[int]) -> None:
+    """A box for each of four ranks, filled if its tokens are in the gradient."""
+    for source in range(4):
+        look = {"facecolor": "none", "edgecolor": "#AAAAAA", "linestyle": ":"}
+        if source in seen:
+            look = palette.ground(palette.colour(source))
+            show.style.centred(axes, source + 0.5, top + 0.42, f"rank\n{source}'s", fontsize=8)
+        show.style.box(axes, source + 0.03, top, 0.94, 0.8, **look)
 
 
 HOLDS = ("dense layers", "router", "experts")
