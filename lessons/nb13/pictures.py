@@ -1,6 +1,6 @@
 """The pictures that notebook 13 alone draws."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -10,7 +10,6 @@ from course_utils.show import style
 from nbtorchrun import palette
 
 WAIT = {"facecolor": palette.ACTIVITY["wait"], "edgecolor": "#888888", "hatch": "///"}
-PLAIN = {"facecolor": "#FFFFFF", "edgecolor": "#BBBBBB"}
 PART = {"input": "copy", "communication": "message"}  # the others are called as their activity
 BLACK = {"facecolor": "none", "edgecolor": "#000000", "linewidth": 2.2}
 FRAME = {"facecolor": "none", "edgecolor": palette.WRONG, "linewidth": 1.4}
@@ -27,44 +26,53 @@ def _colour(part: str) -> str:
     return palette.ACTIVITY[PART.get(part, part)]
 
 
-def standing(stacks: Mapping[str, Sequence], waits: Callable) -> None:
-    """Where each rank of the zoo stands; the one to blame is bold.
+def ring(counts: Sequence[int]) -> None:
+    """The messages of gloo's all-reduce on each link of its ring: sent, expected, or both.
+
+    It follows gloo's source (allreduce.cc), for tensors of at most two values per rank.
 
     Args:
-        stacks: of each fault, the stack of each rank, or None where it has ended.
-        waits: says of a stack whether it waits for other ranks.
+        counts: how many values each rank brings.
     """
-    title = "How the zoo stands still. Waiting: grey and hatched. The sick rank: bold."
-    axes = style.axes(2.6, title)
-    axes.spines[:].set_visible(False)
-    for row, own in enumerate(stacks.values()):
-        for rank, stack in enumerate(own):
-            sick = rank == 2
-            look = palette.ground(palette.ACTIVITY["copy"]) if sick else PLAIN
-            if stack is None:
-                words = "ended, status 0" if sick else "raised an error"
-            else:
-                line = next(f.line for f in stack if f.file.endswith("zoo.py"))
-                words = f"{_place(stack)}, line {line}"
-                if waits(stack):
-                    look = dict(WAIT) | ({"edgecolor": palette.ACTIVITY["copy"]} if sick else {})
-            style.box(axes, rank + 0.02, row + 0.08, 0.96, 0.84, **look)
+    ranks = len(counts)
+    title = "Each rank counts its messages from its own tensor"
+    axes = style.axes(2.5, title, "messages on this link, in order")
+    most, names = 0, []
+    for row, sender in enumerate((1, 2, 0)):
+        receiver = (sender - 1) % ranks
+        sent = _pieces(sender, counts[sender], ranks)
+        expected = _pieces(receiver, counts[receiver], ranks, ahead=1)
+        most = max(most, sent, expected)
+        names.append(f"rank {sender} to rank {receiver}")
+        for number in range(max(sent, expected)):
+            look, words = palette.ground(palette.ACTIVITY["message"]), "arrives"
+            if number >= sent:
+                look, words = FRAME | {"linestyle": "--"}, "never sent"
+            elif number >= expected:
+                look, words = WAIT, "not taken"
             ground = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
-            weight = "bold" if sick else "normal"
-            style.centred(axes, rank + 0.5, row + 0.5, words, weight=weight, bbox=ground)
-    axes.set(xlim=(0, 3), ylim=(len(stacks), 0))
-    axes.set_xticks([0.5, 1.5, 2.5], ["rank 0", "rank 1", "rank 2"])
-    axes.xaxis.tick_top()
-    axes.set_yticks([row + 0.5 for row in range(len(stacks))], list(stacks))
+            bbox = ground if look is WAIT else None
+            style.box(axes, number + 0.53, row + 0.14, 0.94, 0.72, **look)
+            style.centred(axes, number + 1, row + 0.5, words, bbox=bbox)
+        said = (
+            f"rank {receiver if sent < expected else sender} waits" if sent != expected else "done"
+        )
+        weight = "normal" if said == "done" else "bold"
+        axes.text(
+            max(sent, expected) + 0.6, row + 0.5, said, va="center", fontsize=9.5, weight=weight
+        )
+    axes.spines[:].set_visible(False)
+    axes.set(xlim=(0.5, most + 1.5), ylim=(len(names), 0))
+    axes.set_xticks(range(1, most + 1))
+    axes.set_yticks([row + 0.5 for row in range(len(names))], names)
     axes.tick_params(length=0)
     plt.show()
 
 
-def _place(stack: Sequence) -> str:
-    """What a rank is in, in words."""
-    name = stack[0].function
-    known = {"_engine_run_backward": "in backward", "<module>": "stands still"}
-    return known.get(name, f"in {name}")
+def _pieces(rank: int, count: int, ranks: int, ahead: int = 0) -> int:
+    """How many messages a rank sends, or, one ahead, receives: first to reduce, then to gather."""
+    slots = [2 * (rank + half + ahead) + i for half in (1, 0) for i in range(2 * ranks - 2)]
+    return sum(slot % (2 * ranks) < count for slot in slots)
 
 
 def histories(recorded: Mapping[str, Sequence[Mapping[int, Mapping]]], last: int = 5) -> None:
@@ -172,6 +180,56 @@ def _legend(
     )
 
 
+def queue(
+    naive: Mapping[str, float], right: Mapping[str, float], kernels: Mapping[str, float]
+) -> None:
+    """What Python's timers see of a step, above what the device does in it.
+
+    Args:
+        naive: milliseconds of each timer without `finish`, in the order of a step.
+        right: the same with `finish`.
+        kernels: milliseconds that the device needs for the kernels of each part.
+    """
+    every = style.panels(2, 1, 4.2, "What the timers see, and what the device does", sharex=True)
+    sliver, gap = 1.3, 2.2  # milliseconds that are drawn, so that one sees them
+    said = ("without finish: all the time is item's", "with finish: each part has its own time")
+    for axes, timers, title in zip(every, (naive, right), said, strict=True):
+        pause = gap if timers is right else 0.0  # until Python hands over the next kernels
+        at, starts, short = 0.0, {}, []
+        for name, each in timers.items():
+            starts[name] = at
+            width = sliver if each < 10 else each - sliver * len(short)
+            look = palette.ground(palette.ACTIVITY.get(name, palette.ACTIVITY["copy"]))
+            style.box(axes, at, 0.1, width, 0.7, **look)
+            if each < 10:
+                short.append((at + width / 2, f"{name} {each:.0f} ms"))
+            else:
+                words = f"{name} {each:.0f} ms" + ": it waits for the device" * (name == "item")
+                style.centred(axes, at + width / 2, 0.45, words, fontsize=10)
+            at += width + pause
+        for place, _ in short:
+            axes.plot([place, place], [0.1, -0.1], color=style.GREY, lw=0.8)
+        words = ", ".join(words for _, words in short)
+        axes.text(short[0][0] - 0.6, -0.35, words, va="center", fontsize=10)
+        free = 0.0  # when the device is done with all kernels before
+        for name, each in kernels.items():
+            start = starts[name] if pause else free
+            if start > free:
+                style.box(axes, free, 1.1, start - free, 0.7, **WAIT | {"linewidth": 0.5})
+                axes.plot([start - pause / 2] * 2, [1.8, 2.05], color=style.GREY, lw=0.8)
+                axes.text(start - pause, 2.3, "the queue is empty", va="center", fontsize=10)
+            style.box(axes, start, 1.1, each, 0.7, **palette.ground(palette.ACTIVITY[name]))
+            style.centred(axes, start + each / 2, 1.45, f"{name}'s kernels", fontsize=10)
+            free = start + each
+        axes.spines["left"].set_visible(False)
+        axes.set(xlim=(0, 108), ylim=(2.55 if pause else 2.0, -0.6))
+        axes.set_yticks([0.45, 1.45], ["Python", "device"])
+        axes.tick_params(axis="y", length=0)
+        axes.set_title(title, loc="left", fontsize=10)
+    every[1].set_xlabel("time in milliseconds (the shortest bars and the gap are drawn wider)")
+    plt.show()
+
+
 def causes(least: Mapping[str, Mapping[str, float]], stands: Mapping[str, str]) -> None:
     """Milliseconds of each part of a step, for each cause; a bar that is far too long is cut.
 
@@ -191,11 +249,12 @@ def causes(least: Mapping[str, Mapping[str, float]], stands: Mapping[str, str]) 
             before = sum(parts[name] for name in names[: names.index(stands[cause])])
             style.box(axes, 1e3 * before, row - 0.35, 1e3 * parts[stands[cause]], 0.7, **BLACK)
         total = 1e3 * sum(parts.values())
-        words = f"the whole step {total:.0f} ms"
+        words = f"sum {total:.0f} ms"
         if cause in stands:  # communication counts only if the cause sends: it also holds waiting
             named = [name for name in names if name in (*TIMED, stands[cause])]
             most = max(named, key=parts.get)
-            words = f"{most} {1e3 * parts[most]:.0f} ms"
+            shown = dict.fromkeys((stands[cause], most))
+            words = ", ".join(f"{name} {1e3 * parts[name]:.0f}" for name in shown) + " ms"
         if total > end:
             _cut_mark(axes, end, row)
         axes.text(min(total, end) + 0.02 * end, row, words, va="center", fontsize=9)
@@ -205,7 +264,7 @@ def causes(least: Mapping[str, Mapping[str, float]], stands: Mapping[str, str]) 
     axes.set_yticks(range(len(least)), ["nothing planted", *list(least)[1:]])
     axes.invert_yaxis()
     names = list(least["none"])
-    frame = {"where the cause stands": BLACK}
+    frame = {"where the cause's code is": BLACK}
     _legend(axes, {name: _colour(name) for name in names}, frame=frame)
     plt.show()
 
