@@ -50,11 +50,11 @@ def memory(held: Mapping[str, float], layers: int) -> None:
     axes.axhline(76, color=show.style.GREY, ls=":", lw=1)
     axes.text(1, 75, "76 GB: 4 GB stay free", color=show.style.GREY, va="top")
     middle = layers + 0.5
-    axes.axvline(middle, color="white", lw=1)
-    look = {"ha": "center", "va": "bottom", "fontsize": 9}
-    axes.text(middle, top[layers + 1] + 0.5, "the peak: softmax", **look)
+    words = f"the peak: output layer and softmax add {2 * per:.1f} GB"
+    look = {"ha": "center", "va": "bottom", "fontsize": 9, "arrowprops": {"arrowstyle": "->"}}
+    axes.annotate(words, (middle, top[layers + 1]), (middle, 65), **look)
     for at, words in ((middle / 2, "forward"), (1.5 * middle, "backward")):
-        axes.text(at, 66, words, ha="center", color=show.style.GREY)
+        axes.text(at, 55, words, ha="center", color=show.style.GREY)
     axes.set(xlim=(0, len(steps) - 1), ylim=(0, 88))
     axes.set_xticks([0, layers // 2, layers, layers + layers // 2, 2 * layers])
     axes.set_xticklabels([0, layers // 2, layers, layers // 2, 0])
@@ -143,6 +143,89 @@ def step(compute: float, tensor: float, data: float, shown: float, microbatches:
     plt.show()
 
 
+def parts(planner: ModuleType, model: Any, plans: Mapping[str, Any], batch: int = 512) -> None:
+    """What one step of each plan consists of; beneath it, the messages that hide. Only pp = 1."""
+    title = "One step of three plans: what the GPU spends its time on"
+    axes = show.style.axes(3.9, title, "seconds")
+    machine = planner.costs.H100
+    looks = {
+        "computing": palette.ACTIVITY["forward"],
+        "second forward pass": palette.ACTIVITY["backward"],
+        "waiting for tp": show.meshes.AXIS["tp"],
+        "waiting for cp": "#AA4499",
+        "waiting for dp": palette.ACTIVITY["message"],
+    }
+    for row, plan in enumerate(plans.values()):
+        cut = plan.cut
+        (stage,), rounds = planner.stages_of(model, cut.pp), batch // (cut.dp * cut.rows)
+        once = cut._replace(recompute=False)
+        once, whole = (planner.compute_seconds(model, c, stage, machine) for c in (once, cut))
+        tp, cp, dp = (
+            planner.message_seconds({axis: plan.bytes[axis]}, cut, machine)
+            for axis in ("tp", "cp", "dp")
+        )
+        shown = max(0.0, plan.seconds - rounds * whole - tp - cp)
+        widths, left = (rounds * once, rounds * (whole - once), tp, cp, shown), 0.0
+        for width, colour in zip(widths, looks.values(), strict=True):
+            show.style.box(axes, left, row - 0.34, width, 0.46, facecolor=colour, lw=0)
+            if width > 0.5:
+                dark = colour != palette.ACTIVITY["forward"]
+                look = {"color": "white" if dark else "black", "fontsize": 9}
+                show.style.centred(axes, left + width / 2, row - 0.11, f"{width:.1f}", **look)
+            left += width
+        axes.text(left + 0.08, row - 0.11, f"{left:.2f} s", va="center", fontsize=10)
+        look = {"facecolor": "none", "edgecolor": "#8A7A1F", "hatch": "////", "lw": 1}
+        show.style.box(axes, 0, row + 0.17, dp - shown, 0.16, **look)
+        words = f"{dp - shown:.1f} s of dp's messages hide"
+        axes.text(dp - shown + 0.08, row + 0.25, words, va="center", fontsize=9, color=GREY)
+    axes.set_yticks(range(len(plans)), plans)
+    axes.tick_params(axis="y", length=0)
+    axes.set(xlim=(0, 9.2), ylim=(len(plans) - 0.5, -0.55))
+    boxes = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in looks.values()]
+    boxes.append(plt.Rectangle((0, 0), 1, 1, fc="none", ec="#8A7A1F", hatch="////"))
+    look = {"ncols": 3, "frameon": False, "loc": "outside lower center", "fontsize": 9}
+    axes.figure.legend(boxes, [*looks, "dp: hides behind computing"], **look)
+    plt.show()
+
+
+def kept(model: Any, told: Mapping[str, Any], tp: int = 8) -> None:
+    """What one layer keeps until backward: as planned for Megatron's, and counted in PyTorch."""
+    one = 2 * model.positions * model.width / tp  # bytes of one norm's input on one of tp ranks
+    hidden = 2 * model.positions * model.hidden / tp
+    planned = {"outputs of the norms": 2 * one, "hidden width": 3 * hidden}
+    planned["inside the norms"] = 2 * one  # their inputs
+    counted = dict.fromkeys(planned, 0.0)
+    for name, size in told["kept"].items():
+        if name.startswith("float32") and size >= one:
+            counted["inside the norms"] += size
+        elif f"{model.positions}, {model.width})" in name:
+            counted["outputs of the norms"] += size
+        elif str(model.hidden // tp) in name:
+            counted["hidden width"] += size
+    rest = "attention"
+    planned[rest] = told["planned"] - sum(planned.values())
+    counted[rest] = sum(told["kept"].values()) - sum(counted.values())
+    title = "What one layer keeps until backward, on one of 8 tp ranks"
+    axes = show.style.axes(2.9, title, "MB")
+    for row, sizes in enumerate((planned, counted)):
+        left = 0.0
+        for size, colour in zip(sizes.values(), KEPT, strict=True):
+            show.style.box(axes, left, row - 0.32, size / 1e6, 0.64, facecolor=colour, lw=0)
+            show.style.centred(axes, left + size / 2e6, row, f"{size / 1e6:.0f}", fontsize=9)
+            left += size / 1e6
+        axes.text(left + 8, row, f"{left:.0f} MB", va="center")
+    axes.set_yticks([0, 1], ["planned:\nMegatron's layer", "counted:\nPyTorch's layer"])
+    axes.tick_params(axis="y", length=0)
+    axes.set(xlim=(0, 770), ylim=(1.5, -0.5))
+    boxes = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in KEPT]
+    look = {"ncols": 4, "frameon": False, "loc": "outside lower center", "fontsize": 9}
+    axes.figure.legend(boxes, planned, **look)
+    plt.show()
+
+
+KEPT = ("#EE8866", "#77AADD", "#BBCC33", "#DDDDDD")
+
+
 def front(
     every: Sequence[Any],
     fits: Sequence[Any],
@@ -192,6 +275,9 @@ def front(
     if hand:
         label = f"made by hand: {hand.seconds:.1f} s"
         near.plot(hand.memory, hand.seconds, "X", color="black", mec="white", ms=10, label=label)
+    first = [each for each in fits if each.seconds < 1.05 * fastest]
+    dots = np.array([(each.memory, each.seconds) for each in first]).reshape(-1, 2)
+    near.plot(*dots.T, "o", color="black", mec="white", mew=0.5, ms=4, zorder=5)
     near.set(xlim=(0, 1.15 * room), ylim=(0.96 * fastest, 1.5 * fastest))
     near.set_title("the near ones (linear scales)", loc="left", fontsize=10)
     look = {"ncols": 3, "frameon": False, "loc": "outside lower center", "fontsize": 9}
