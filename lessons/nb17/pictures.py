@@ -13,31 +13,89 @@ from course_utils import palette, show
 from nbtorchrun.runs import Run
 
 LINES = ("#444444", "#AA4499", "#44AA99", "#999933", "#882255", "#117733")  # no rank's colours
+BUGS = ("stale", "late", "order", "buffer", "base")  # in the order of their colours
 ROLES = {"train": palette.ACTIVITY["backward"], "generate": palette.ACTIVITY["forward"]}
 
 
-def loop() -> None:
-    """The loop of training and generating, over two and two ranks."""
-    axes = show.style.axes(2.7, "Two engines: weights go one way, answers come back the other way")
+MARKS = {  # where each bug strikes in the picture of the loop: x and y of its words
+    "stale": (5.0, 0.25),
+    "late": (5.0, 0.62),
+    "order": (8.3, 1.72),
+    "base": (5.0, 1.85),
+    "buffer": (5.0, 3.2),
+}
+
+
+def loop(title: str = "Generate, score, learn, and send the new weights", **marks: str) -> None:
+    """The loop of training and generating, over two and two ranks.
+
+    Args:
+        title: what the picture shows.
+        **marks: for each bug, the words at the place where it strikes.
+    """
+    bottom, apart = (3.6, 1.4) if marks else (2.9, 1.15)
+    axes = show.style.axes(3.6 if marks else 2.9, title)
     axes.axis("off")
-    axes.set(xlim=(0, 10), ylim=(2.95, -0.15))
-    sides = ((0.1, "trainers (FSDP)", (0, 1)), (6.7, "generators (tensor parallel)", (2, 3)))
+    axes.set(xlim=(0, 10), ylim=(bottom + 0.05, -0.15))
+    sides = (
+        (0.1, "3  trainers learn (FSDP)", (0, 1)),
+        (6.7, "1  generators write (tensor parallel)", (2, 3)),
+    )
     for left, name, ranks in sides:
-        show.style.box(axes, left, 0.0, 3.2, 2.9, facecolor="none", edgecolor=show.style.GREY)
-        show.style.centred(axes, left + 1.6, 0.27, name, weight="bold")
+        look = {"facecolor": "none", "edgecolor": show.style.GREY}
+        show.style.box(axes, left, 0.0, 3.2, bottom, **look)
+        show.style.centred(axes, left + 1.6, 0.27, name, weight="bold", fontsize=8.5)
         for row, rank in enumerate(ranks):
             look = palette.ground(palette.colour(rank))
-            show.style.box(axes, left + 0.15, 0.55 + 1.15 * row, 2.9, 0.95, **look)
+            show.style.box(axes, left + 0.15, 0.55 + apart * row, 2.9, 0.95, **look)
             what = ("half of one long row", "half of the heads")[rank > 1]
             words = f"rank {rank}: {what}"
-            show.style.centred(axes, left + 1.6, 1.02 + 1.15 * row, words)
+            show.style.centred(axes, left + 1.6, 1.02 + apart * row, words)
+        if marks:
+            show.style.box(axes, left + 0.15, 2.98, 2.9, 0.45, **palette.ground("#999999"))
+            show.style.centred(axes, left + 1.6, 3.2, "buffer: table of positions")
     for y, start, end, words in (
-        (1.2, 3.35, 6.65, "weights"),
-        (2.0, 6.65, 3.35, "answers and their\nlog-probabilities"),
+        (1.0, 3.35, 6.65, "new weights"),
+        (2.2, 6.65, 3.35, "answers and their log-probabilities;\n2  a program scores the answers"),
     ):
         _arrow(axes, (start, y), (end, y))
-        lift = 0.18 + 0.14 * words.count("\n")
-        show.style.centred(axes, 5.0, y - lift, words, fontsize=8)
+        drop = 0.2 + 0.12 * words.count("\n")
+        show.style.centred(axes, 5.0, y + drop, words, fontsize=8.5)
+    for colour, bug in zip(LINES[1:], BUGS, strict=True):
+        if bug in marks:
+            words = f"{bug}: {marks[bug]}"
+            look = {"facecolor": "white", "edgecolor": colour, "boxstyle": "round,pad=0.25"}
+            look = {"bbox": look, "color": colour, "weight": "bold", "fontsize": 8.5}
+            show.style.centred(axes, *MARKS[bug], words, **look)
+    plt.show()
+
+
+def six() -> None:
+    """Six values on two trainers and one generator; trainer 0's message, place by place."""
+    title = "Six values, by address. Lines: the message of trainer 0"
+    axes = show.style.axes(2.9, title)
+    axes.axis("off")
+    axes.set(xlim=(-1.9, 7.3), ylim=(3.65, -0.5))
+    rows = ((0, 0.0, (1, 2, 3)), (1, 3.7, (4, 5, 6)), (2, 0.35, (1, 3, 5, 2, 4, 6)))
+    found: dict[int, dict[int, float]] = {}
+    for rank, left, addresses in rows:
+        y, look = (2.1, 0.0)[rank < 2], palette.ground(palette.colour(rank))
+        name = f"trainer {rank}" if rank < 2 else "generator"
+        height = y - 0.3 if rank < 2 else y + 1.35
+        show.style.centred(axes, left + 0.5 * len(addresses), height, name, weight="bold")
+        for place, address in enumerate(addresses):
+            show.style.box(axes, left + place, y, 0.94, 0.7, **look)
+            middle = left + place + 0.47
+            show.style.centred(axes, middle, y + 0.35, str(address), weight="bold", fontsize=11)
+            found.setdefault(rank, {})[address] = middle
+            words = {"fontsize": 8, "color": show.style.GREY}
+            show.style.centred(axes, middle, y + 0.95, str(place), **words)
+    for y in (0.35, 2.45):
+        show.style.centred(axes, -1.0, y, "address", fontsize=9)
+        show.style.centred(axes, -1.0, y + 0.6, "place", fontsize=8, color=show.style.GREY)
+    for address in (1, 2, 3):
+        line = (found[0][address], 1.12), (found[2][address], 2.07)
+        _arrow(axes, *line, color=palette.colour(0), linewidth=1.6)
     plt.show()
 
 
@@ -187,22 +245,40 @@ def bytes_sent(rows: Sequence[Mapping[str, Any]]) -> None:
     plt.show()
 
 
-def bugs(found: Mapping[str, Mapping[str, Any]], tolerance: float) -> None:
-    """Reward and gap of each system, side by side."""
-    title = "What you watch (left) and what you could watch (right), from one seed"
-    left, right = show.style.panels(1, 2, 3.6, title)
-    for colour, (bug, row) in zip(LINES, found.items(), strict=True):
-        name = "right" if bug == "none" else bug
-        style = {"base": ":", "buffer": "--"}.get(bug, "-")
-        left.plot([100 * r for r in _smooth(row["rewards"])], style, color=colour, label=name)
-        right.semilogy([max(g, 1e-16) for g in row["gaps"]], style, color=colour)
-    right.axhline(tolerance, color=show.style.GREY, linestyle=":")
-    last = len(found["none"]["gaps"]) - 1  # at the right end, far from the steep line of "late"
+def bugs(seeds: Sequence[Mapping[str, Mapping[str, Any]]], tolerance: float) -> None:
+    """Reward and gap of each system, side by side; the reward in all seeds."""
+    title = "What you watch (left) and what you could watch (right)"
+    left, right = show.style.panels(1, 2, 3.7, title)
+    ends: list[tuple[float, str, str]] = []
+    for found in reversed(seeds):  # the first one on top
+        for colour, (bug, row) in zip(LINES, found.items(), strict=True):
+            name = "right" if bug == "none" else bug
+            style = {"base": ":", "buffer": "--"}.get(bug, "-")
+            means = _smooth(row["rewards"])[9:]  # from here on, all ten are there
+            shown = [mean / means[0] for mean in means]
+            look: dict[str, Any] = {"color": colour, "zorder": 2}
+            if found is seeds[0]:
+                gaps = [max(gap, 1e-16) for gap in row["gaps"]]
+                right.semilogy(range(1, len(gaps) + 1), gaps, style, color=colour, label=name)
+                ends.append((shown[-1], name, colour))
+            else:
+                look = {"color": colour, "alpha": 0.35, "linewidth": 0.9, "zorder": 1}
+            left.plot(range(10, 10 + len(shown)), shown, style, **look)
+    last, low = len(row["rewards"]), 0.0
+    for height, name, colour in sorted(ends):
+        low = max(height, low + 0.07)
+        left.text(last + 0.5, low, name, color=colour, fontsize=9, va="center")
     look = {"ha": "right", "fontsize": 8, "color": show.style.GREY}
+    left.axhline(1.2, color=show.style.GREY, linestyle=":")
+    left.text(last, 1.19, "climbs: above this line", va="top", **look)
+    right.axhline(tolerance, color=show.style.GREY, linestyle=":")
     right.text(last, 2 * tolerance, "tolerance", **look)
-    left.set(xlabel="update", ylabel="answers that are right, %\n(mean of the last 10 updates)")
+    left.set_title("thick: first seed; thin: two more", loc="left", fontsize=10)
+    right.set_title("first seed", loc="left", fontsize=10)
+    words = "mean reward of the last 10 updates,\nrelative to that of the first 10"
+    left.set(xlabel="update", ylabel=words, xlim=(9.5, last + 4.5))
     right.set(xlabel="update", ylabel="gap of log-probabilities, nats")
-    left.legend(frameon=False, fontsize=8)
+    right.legend(frameon=False, fontsize=8, loc="center right", bbox_to_anchor=(1, 0.62), ncols=2)
     plt.show()
 
 
