@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 
 from course_utils.show import style
 from nbtorchrun import palette
@@ -21,7 +22,7 @@ FORGOT = {
 # What can be loaded after a save was killed.
 LEFT = {
     None: ("x", "#EE6677", "nothing"),
-    0: ("o", "#4477AA", "the older one"),
+    0: ("o", "#4477AA", "the old one"),
     -1: ("o", "#228833", "the new one"),
 }
 PARTS = {
@@ -146,6 +147,36 @@ def stops() -> None:
     plt.show()
 
 
+def signal() -> None:
+    """Where a signal goes that tells a run to stop, and what comes 30 seconds later."""
+    title = "The way of a signal. After 30 seconds, torchrun sends SIGKILL."
+    axes = style.axes(2.9, title, "seconds after the signal")
+    step, copy, wait = (palette.ACTIVITY[name] for name in ("forward", "copy", "wait"))
+    style.box(axes, -1.6, 1.45, 39.4, 2.1, facecolor="none", edgecolor=style.GREY, ls="--", lw=1)
+    axes.text(37.6, 3.5, "process group of a rank", ha="right", va="bottom", fontsize=9)
+    at = _bar(axes, 1.0, 2, 5.0, "step", step)
+    at = _bar(axes, at, 2, 11.0, "save", copy)
+    _bar(axes, at, 2, 4.0, "end", "#FFFFFF")
+    _bar(axes, 1.0, 3, 20.0, "must ignore it", wait)
+    look = {"arrowstyle": "-|>", "color": palette.WRONG, "lw": 1.5, "shrinkA": 0, "shrinkB": 0}
+    for x, top, bottom in ((0, 0.2, 0.75), (0.3, 1.2, 2), (0.3, 2, 3)):
+        axes.annotate("", (x, bottom), (x, top), arrowprops=look)
+    words = {"color": palette.WRONG, "fontsize": 9, "va": "center"}
+    axes.text(1.0, 0.0, "SIGUSR1, a minute or two before the time is up", **words)
+    axes.text(1.0, 1.0, "SIGUSR1, sent on to each rank's process group", **words)
+    axes.annotate("", (30, 3.1), (30, 1.25), arrowprops=look)
+    axes.text(30, 1.0, "SIGKILL", ha="center", **words)
+    axes.text(30.6, 2.3, "ends a rank that\nstill runs", **words)
+    names = "scheduler", "torchrun", "rank", "its data loader's\nworkers"
+    axes.set_yticks(range(4), names)
+    axes.set_xticks([0, 10, 20, 30])
+    axes.set_xlim(-1.8, 38)
+    axes.set_ylim(3.7, -0.5)
+    axes.spines[["left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    plt.show()
+
+
 def _bar(axes: Axes, at: float, row: float, width: float, word: str, colour: str) -> float:
     """A bar of a timeline with a word on it; returns where it ends."""
     look = palette.ground(colour) if colour != "#FFFFFF" else {"fc": "white", "ec": style.GREY}
@@ -157,7 +188,7 @@ def _bar(axes: Axes, at: float, row: float, width: float, word: str, colour: str
 def state() -> None:
     """The five parts of a training's state, which the next step depends on."""
     axes = style.axes(
-        2.3, "In our training, step k + 1 depends on five things. A checkpoint must have all."
+        2.3, "In our training, step k + 1 depends on five things. A checkpoint must have all five."
     )
     for number, (part, words) in enumerate(PARTS.items()):
         left = 2.5 * number
@@ -171,6 +202,48 @@ def state() -> None:
     axes.set_xlim(-0.1, 12.3)
     axes.set_ylim(3.2, -0.1)
     axes.axis("off")
+    plt.show()
+
+
+def resumed(whole: Sequence[int], killed: Sequence[int], again: Sequence[int], every: int) -> None:
+    """The steps of a run left alone, of a killed run, and of the same run started again.
+
+    Args:
+        whole: the steps that the run did that was left alone.
+        killed: those of the killed run.
+        again: those of the run that resumed it.
+        every: a save came after each so many steps.
+    """
+    axes = style.axes(3.0, "", "step")
+    step, lost = palette.ACTIVITY["forward"], "#EE6677"
+    repeated = set(killed) & set(again)
+    for row, steps in enumerate((whole, killed, again)):
+        for at in steps:
+            look = palette.ground(lost if row and at in repeated else step)
+            hatch = {"hatch": "////"} if row == 2 and at in repeated else {}
+            style.box(axes, at - 0.47, row - 0.25, 0.94, 0.5, **look | hatch)
+            if at % every == 0:
+                axes.plot([at + 0.5] * 2, [row - 0.36, row + 0.36], color="black", linewidth=2.5)
+    last, first = killed[-1], again[0]
+    style.centred(axes, last + 1.3, 1, "✕", fontsize=15, color=palette.WRONG)
+    axes.text(last + 2, 1, "rank 2 kills itself", va="center", color=palette.WRONG, fontsize=9.5)
+    arrow = {"arrowstyle": "-|>", "color": "black", "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", (first - 0.5, 1.62), (first - 0.5, 1.36), arrowprops=arrow)
+    said = f"loads step {first - 1} "
+    axes.text(first - 0.9, 2, said, ha="right", va="center", fontsize=9.5)
+    handles = [Patch(label="step", **palette.ground(step))]
+    handles += [plt.Line2D([], [], color="black", linewidth=2.5, label="save")]
+    handles += [Patch(label="lost", **palette.ground(lost))]
+    handles += [Patch(label="done again", hatch="////", **palette.ground(lost))]
+    place = {"loc": "lower left", "bbox_to_anchor": (0, 0.96)}
+    axes.legend(handles=handles, frameon=False, fontsize=9, ncols=4, **place)
+    axes.set_title("Three steps are lost, and done again", loc="left", pad=24)
+    axes.set_yticks(range(3), ["left alone", "killed", "started again"])
+    axes.set_xticks([1, *range(every, whole[-1] + 1, every), whole[-1]])
+    axes.set_xlim(0.3, whole[-1] + 0.8)
+    axes.set_ylim(2.5, -0.5)
+    axes.spines[["left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
     plt.show()
 
 
@@ -225,7 +298,8 @@ def pieces(count: int, saved: int, wanted: int) -> None:
                 arrow = {"arrowstyle": "->", "color": palette.colour(source)}
                 axes.annotate("", (middle, 1.87), (middle, 0.74), arrowprops=arrow)
         style.box(axes, start, 1.9, stop - start, 0.7, facecolor="none", edgecolor="black", lw=1.6)
-        style.centred(axes, (start + stop) / 2, 2.25, f"rank {rank}")
+        look = {"boxstyle": "round,pad=0.25", "fc": "white", "ec": "none"}  # on two colours
+        style.centred(axes, (start + stop) / 2, 2.25, f"rank {rank}", bbox=look)
     for row, ranks, verb in ((0.35, saved, "wrote"), (2.25, wanted, "read")):
         axes.text(-0.2, row, f"{ranks} ranks {verb}", ha="right", va="center")
     for at in range(count + 1):
@@ -277,21 +351,49 @@ def save_in_time() -> None:
     plt.show()
 
 
-def kills(over: Sequence[Mapping], drafted: Sequence[Mapping], sharded: Sequence[Mapping]) -> None:
+def folder() -> None:
+    """The files of a folder after a save of step 20, and after a kill between its manifests."""
+    every = style.panels(1, 2, 3.4, "The manifests decide which files count", bare=True)
+    after = {"manifest.json": 20, "manifest_older.json": 15}
+    between = {"manifest.json": 20, "manifest_older.json": 10}
+    states = ("after the save of step 20", after), ("killed between the two manifests", between)
+    for axes, (name, manifests) in zip(every, states, strict=True):
+        rows = {20: 0.0, 15: 1.3, 10: 2.6}
+        for step, top in rows.items():
+            gone = step not in manifests.values() and step == 10
+            counts = step in manifests.values()
+            for rank in (0, 1):
+                left = 5.3 + 2.5 * rank
+                look = palette.ground(palette.colour(rank)) if counts else {"fc": "white"}
+                look |= {} if counts else {"ec": style.GREY, "ls": ":" if gone else "--"}
+                style.box(axes, left, top, 2.3, 0.9, **look)
+                style.centred(axes, left + 1.15, top + 0.45, f"step {step}\nrank {rank}")
+                if gone:
+                    ends = [left, left + 2.3], [top, top + 0.9]
+                    axes.plot(*ends, color=palette.WRONG, linewidth=1.5)
+            if not counts:
+                said = "removed" if gone else "whole, but in no manifest"
+                axes.text(7.7, top + 1.15, said, ha="center", va="center", fontsize=8.5)
+        for top, (file, step) in zip((0.0, 1.3), manifests.items(), strict=True):
+            style.box(axes, 0, top, 3.7, 0.9, facecolor="#EEEEEE", edgecolor="black", lw=1.2)
+            style.centred(axes, 1.85, top + 0.45, file, fontsize=8.5)
+            arrow = {"arrowstyle": "-|>", "color": "black", "shrinkA": 0, "shrinkB": 2}
+            place = (5.3, rows[step] + 0.45)
+            axes.annotate("", place, (3.7, top + 0.45), arrowprops=arrow)
+        axes.set_title(name, loc="left", fontsize=10)
+        axes.set_xlim(-0.1, 10.3)
+        axes.set_ylim(4.0, -0.3)
+    plt.show()
+
+
+def kills(ways: Mapping[str, Sequence[Mapping]]) -> None:
     """What can be loaded after each kill, over the moment of the kill.
 
     Args:
-        over: kills of one process that saves over the last file; `ms` and `lost` of each.
-        drafted: kills of one process that saves to a draft and renames it.
-        sharded: kills of two ranks that write drafts, rename, and write a manifest last.
+        ways: for each way to save, the kills of it; `ms` and `lost` of each.
     """
     title = "Each mark is a save, killed before it was over. What can be loaded?"
-    every = style.panels(3, 1, 5.6, title)  # a time axis for each way: their saves differ
-    ways = {
-        "One process: torch.save over the last file": over,
-        "One process: torch.save to a draft, then rename": drafted,
-        "Two ranks: draft, rename, manifest last": sharded,
-    }
+    every = style.panels(len(ways), 1, 0.4 + 1.75 * len(ways), title)  # a time axis for each way
     for axes, (name, reports) in zip(every, ways.items(), strict=True):
         for row, (lost, (marker, colour, _)) in enumerate(LEFT.items()):
             hits = [report["ms"] for report in reports if report["lost"] == lost]

@@ -38,8 +38,8 @@ def loop(title: str = "Generate, score, learn, and send the new weights", **mark
     axes.axis("off")
     axes.set(xlim=(0, 10), ylim=(bottom + 0.05, -0.15))
     sides = (
-        (0.1, "3  trainers learn (FSDP)", (0, 1)),
-        (6.7, "1  generators write (tensor parallel)", (2, 3)),
+        (0.1, "step 3: trainers learn", (0, 1)),
+        (6.7, "step 1: generators write", (2, 3)),
     )
     for left, name, ranks in sides:
         look = {"facecolor": "none", "edgecolor": show.style.GREY}
@@ -48,15 +48,20 @@ def loop(title: str = "Generate, score, learn, and send the new weights", **mark
         for row, rank in enumerate(ranks):
             look = palette.ground(palette.colour(rank))
             show.style.box(axes, left + 0.15, 0.55 + apart * row, 2.9, 0.95, **look)
-            what = ("half of one long row", "half of the heads")[rank > 1]
-            words = f"rank {rank}: {what}"
-            show.style.centred(axes, left + 1.6, 1.02 + apart * row, words)
+            what = ("half of one long row (FSDP)", "half of the heads (tensor parallel)")[rank > 1]
+            words = f"rank {rank}\n{what}"
+            show.style.centred(axes, left + 1.6, 1.02 + apart * row, words, fontsize=9)
         if marks:
             show.style.box(axes, left + 0.15, 2.98, 2.9, 0.45, **palette.ground("#999999"))
             show.style.centred(axes, left + 1.6, 3.2, "buffer: table of positions")
     for y, start, end, words in (
         (1.0, 3.35, 6.65, "new weights"),
-        (2.2, 6.65, 3.35, "answers and their log-probabilities;\n2  a program scores the answers"),
+        (
+            2.2,
+            6.65,
+            3.35,
+            "answers and their log-probabilities;\nstep 2: a program scores the answers",
+        ),
     ):
         _arrow(axes, (start, y), (end, y))
         drop = 0.2 + 0.12 * words.count("\n")

@@ -33,9 +33,20 @@ def test_a_rank_that_outlives_another_by_much_leaves_the_checkpoint_alone(worker
 
 @pytest.mark.timeout(120)
 def test_the_kills_find_what_a_save_over_the_old_file_loses():
-    write_missing("kill_saves.py")
-    run = launch("kill_saves.py", "--ranks", 1, "--kills", 100, nproc=1, timeout=100, show=False)
-    assert None in [report["lost"] for report in run.ranks[0].reports]
+    write_missing("kill_torch_save.py")
+    run = launch("kill_torch_save.py", nproc=1, timeout=100, show=False)
+    lost = [report["lost"] for report in run.ranks[0].reports]
+    assert len(lost) == 40
+    assert None in lost
+
+
+@pytest.mark.timeout(120)
+def test_a_draft_that_is_renamed_loses_nothing():
+    write_missing("kill_torch_save.py")
+    run = launch("kill_torch_save.py", "draft", nproc=1, timeout=100, show=False)
+    lost = [report["lost"] for report in run.ranks[0].reports]
+    assert len(lost) == 40
+    assert set(lost) <= {0, -1}, lost
 
 
 @pytest.mark.timeout(120)

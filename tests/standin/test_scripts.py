@@ -30,6 +30,7 @@ SAVES_THEN_LOADS = [
 ]
 WITHOUT = {  # what they show needs no GPU, and they use none
     "kill_saves.py",
+    "kill_torch_save.py",
     "threads_or_processes.py",
     "tape_cost.py",
     "own_cost.py",
