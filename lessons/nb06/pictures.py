@@ -323,7 +323,7 @@ def per_rank(found: dict[str, list[dict]]) -> None:
     print(f"{'collectives':34}" + "".join(f"{r['calls']:9}" for r in last))
 
 
-BLOCK, HALF, SEND = 3.0, 1.2, 0.75  # how long a block, half of one and a message are drawn
+BLOCK, HALF, SEND = 3.0, 1.5, 0.75  # how long a block, half of one and a message are drawn
 TURN = {"forward": (1, 2, 3), "backward": (3, 2, 1)}  # the order of three blocks
 MESSAGES = {  # of DDP and FSDP: what travels during the first, second and third block computed
     ("DDP", "forward"): ("", "", ""),
@@ -341,7 +341,7 @@ def waiting() -> None:
         for way, order in TURN.items():
             axes = next(every)
             axes.axis("off")
-            axes.set(xlim=(-2.6, 3 * BLOCK + 0.1), ylim=(2.2, -0.15))
+            axes.set(xlim=(-2.6, 3 * BLOCK + 6 * SEND + 0.1), ylim=(2.2, -0.15))
             axes.set_title(f"{name}, {way}", loc="left", fontsize=9)
             for row, words in enumerate(("products", "messages")):
                 show.style.centred(axes, -1.3, 0.5 + 1.05 * row, words, fontsize=8)
@@ -364,21 +364,23 @@ def _as_blocks(axes: Axes, order: tuple[int, ...], messages: tuple[str, ...]) ->
 def _in_parts(axes: Axes, order: tuple[int, ...], messages: tuple[str, ...]) -> None:
     """Half a block, then its message, and no product meanwhile."""
     left = 0.0
-    for block in order[:2]:
+    for block in order:
         for half in ("att.", "MLP") if order[0] == 1 else ("MLP", "att."):
             show.style.box(axes, left, 0, HALF, 0.95, **palette.ground(palette.colour(0)))
             show.style.centred(axes, left + HALF / 2, 0.48, f"{half} {block}", fontsize=7)
             left += HALF
             show.style.box(axes, left, 0, SEND, 0.95, **OUTSIDE)
-            show.style.centred(axes, left + SEND / 2, 0.48, "wait", fontsize=7)
+            show.style.centred(axes, left + SEND / 2, 0.48, "wait", fontsize=6)
             _message(axes, left + 0.04, SEND - 0.08, "g" if order[0] == 1 else "f")
             left += SEND
 
 
 def _message(axes: Axes, left: float, width: float, words: str) -> None:
     show.style.box(axes, left, 1.1, width, 0.9, facecolor="black")
-    words = words.replace("gradients", "grad.") if width < BLOCK / 2 else words
-    show.style.centred(axes, left + width / 2, 1.55, words, color="white", fontsize=7)
+    narrow = width < BLOCK / 2
+    words = words.replace("gradients", "grad.") if narrow else words
+    size = 6 if narrow else 7
+    show.style.centred(axes, left + width / 2, 1.55, words, color="white", fontsize=size)
 
 
 def mesh() -> None:
