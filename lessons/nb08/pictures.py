@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
 from torch import Tensor
 
@@ -232,8 +233,9 @@ def batches(
     right.errorbar(
         sizes, mean, spread, fmt="o", color="#AA4499", capsize=3, label="measured, range"
     )
-    fit = [intercept * (1 + critical / batch) for batch in sizes]
-    right.plot(sizes, fit, color="#AA4499", lw=1, label=f"{intercept:.0f} (1 + {critical:.0f} / B)")
+    between = np.geomspace(sizes[0], sizes[-1], 100)
+    fit, words = intercept * (1 + critical / between), f"{intercept:.0f} (1 + {critical:.0f} / B)"
+    right.plot(between, fit, color="#AA4499", lw=1, label=words)
     ideal = [batch for batch in sizes if batch <= 64]
     right.plot(
         ideal,
@@ -242,11 +244,12 @@ def batches(
         color=palette.NEUTRAL,
         label="half for twice B",
     )
+    right.axhline(intercept, color=palette.NEUTRAL, ls="--", lw=1, label="the fewest, $S_{min}$")
     right.axvline(critical, color="#44AA99", lw=1, label="critical batch size")
     right.set(xscale="log", yscale="log", xlabel="batch B of all ranks (log)", ylim=(10, 2000))
     right.set_xticks(sizes, sizes)
     right.minorticks_off()
-    right.legend(frameon=False, fontsize=9, loc="lower left")
+    right.legend(frameon=False, fontsize=8.5, loc="upper right")
     right.set_title("the bend", fontsize=10, loc="left")
     plt.show()
 
