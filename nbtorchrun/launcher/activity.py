@@ -32,14 +32,14 @@ class Activity:
         self._last = self._looked = time.monotonic()
         self._cpu: dict[psutil.Process, float] = {}
         self._on_gpu: dict[int, Call | None] = {}
-        self._written = 0
+        self._written = self._read = 0
         self._gone: set[int] = set()
         self._looked_for_gone = self._last
         self._calls: list[bytes] = []
         self._looked_for_calls = self._called = self._last
 
     def quiet(self) -> float:
-        """Seconds since any rank, or a process that it started, last computed or wrote."""
+        """Seconds since any rank, or a process that it started, last computed, read or wrote."""
         now = time.monotonic()
         if now - self._looked >= WINDOW:
             ranks = processes.rank_processes(self._run.dir)
@@ -51,10 +51,12 @@ class Activity:
             cpu = {p: max(_cpu_seconds(p), seen.get(p, 0.0)) for tree in trees for p in tree}
             used = sum(seconds - seen.get(p, 0.0) for p, seconds in cpu.items())
             written = self._bytes_written()
+            read = sum(_bytes_read(process) for process in cpu)
             starting = len(processes.begun(self._run.dir)) < len(self._run.ranks)
-            if starting or written != self._written or used >= BUSY * (now - self._looked):
+            moved = written != self._written or read > self._read
+            if starting or moved or used >= BUSY * (now - self._looked):
                 self._last = now
-            self._looked, self._cpu, self._written = now, cpu, written
+            self._looked, self._cpu, self._written, self._read = now, cpu, written, read
         return now - self._last
 
     def _spinning(self, ranks: Iterable[int]) -> set[int]:
@@ -149,3 +151,13 @@ def _cpu_seconds(process: psutil.Process) -> float:
             if name == TRANSPORT:
                 seconds -= thread.user_time + thread.system_time
     return seconds
+
+
+def _bytes_read(process: psutil.Process) -> int:
+    """Bytes that a process has had to fetch from disk.
+
+    A rank that imports from a cold disk waits for its pages, and computes next to nothing.
+    """
+    with contextlib.suppress(AttributeError, psutil.Error):  # macOS does not count them
+        return process.io_counters().read_bytes
+    return 0
