@@ -233,7 +233,7 @@ def race(raced: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
     title = "How long one training step takes (the middle of three rounds; the line is their range)"
     every = style.panels(1, len(raced), 2.6, title, sharey=True)
     for axes, (name, ms) in zip(every, raced.items(), strict=True):
-        for row, way in enumerate(("one device", "DataParallel", "DDP")):
+        for row, way in enumerate(RACERS):
             low, middle, high = (sorted(ms[way])[place] for place in (0, 1, -1))
             axes.barh(row, middle, 0.62, **palette.ground(RACERS[way]))
             if way == "DataParallel":

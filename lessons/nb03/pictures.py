@@ -373,14 +373,10 @@ def bend(pieces: int = 4) -> None:
         words = f"$t_\\mathrm{{messages}}$ = {pieces}"
         axes.text(free + 0.12, top + 0.78, words, va="center", fontsize=9.5)
         axes.text(free + 0.12, top + 0.25, f"step: {free:g}", va="center", fontsize=9.5)
-    kinds = {
-        "forward": ("forward", 0.6),
-        "backward": ("backward", 0.25),
-        "message": ("message", 0.6),
-    }
+    strengths = {"forward": 0.6, "backward": 0.25, "message": 0.6}
     boxes = [
         plt.Rectangle((0, 0), 1, 1, **palette.ground(palette.ACTIVITY[kind], strength))
-        for kind, strength in kinds.values()
+        for kind, strength in strengths.items()
     ]
     boxes.insert(2, plt.Rectangle((0, 0), 1, 1, **wait))
     words = ("forward", "backward", "wait", "message of one bucket")

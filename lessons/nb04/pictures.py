@@ -61,9 +61,8 @@ def who_sends(ways: Mapping[str, Sequence[Mapping]]) -> None:
             style.centred(axes, x + 0.32 * side, y, f"{report['sent'] / 1e6:.0f} MB", **beside)
         for source, target in _pairs(name, ranks):
             look = {"arrowstyle": "-|>", "color": palette.colour(source), "lw": 1.5}
-            ends = {"patchA": circles[source], "patchB": circles[target]}
-            bend = {"shrinkA": 2, "shrinkB": 2, "connectionstyle": "arc3,rad=0.13"}
-            axes.annotate("", places[target], places[source], arrowprops=look | ends | bend)
+            bend = {"connectionstyle": "arc3,rad=0.13"}
+            _edge(axes, circles[source], circles[target], **look | bend)
         axes.set_title(name, fontsize=10)
         axes.set_xlim(-1.8, 1.8)
         axes.set_ylim(-1.05, 1.05)
@@ -103,8 +102,7 @@ def deadlock() -> None:
         style.centred(axes, x, y - 0.23, words, fontsize=8, color=style.GREY, zorder=4)
     for source, target in _pairs("ring", ranks):
         look = {"arrowstyle": "-|>", "color": palette.colour(source), "lw": 1.8}
-        ends = {"patchA": boxes[source], "patchB": boxes[target], "shrinkA": 2, "shrinkB": 3}
-        axes.annotate("", places[target], places[source], arrowprops=look | ends)
+        _edge(axes, boxes[source], boxes[target], shrinkB=3, **look)
         x, y = (sum(each) / 2 for each in zip(places[source], places[target], strict=True))
         words = {"ha": ("left", "center", "right")[source], "color": style.GREY}
         x, y = x + (0.16, 0, -0.16)[source], y + (0.06, 0.12, 0.06)[source]
@@ -135,8 +133,7 @@ def ring(ranks: int = 5) -> None:
         style.centred(axes, left + width * ranks / 2, y + 0.26, f"chunks of rank {rank}", **words)
     for source, target in _pairs("ring", ranks):
         look = {"arrowstyle": "-|>", "color": palette.colour(source), "lw": 1.8}
-        ends = {"patchA": circles[source], "patchB": circles[target], "shrinkA": 2, "shrinkB": 2}
-        axes.annotate("", places[target], places[source], arrowprops=look | ends)
+        _edge(axes, circles[source], circles[target], **look)
         x, y = (sum(each) / 2 for each in zip(places[source], places[target], strict=True))
         style.centred(axes, 0.62 * x, 0.68 * y, f"chunk {source}", fontsize=9)
     axes.set_xlim(-3.2, 3.2)
@@ -383,9 +380,9 @@ def _node(axes: Axes, rank: int, level: int, value: int, ranks: int) -> Rectangl
     return made
 
 
-def _edge(axes: Axes, start: Rectangle, end: Rectangle, **look: Any) -> None:
-    """An arrow or a line from the middle of one box to that of another, outside of both."""
-    look |= {"patchA": start, "patchB": end, "shrinkA": 2, "shrinkB": 2, "lw": 1.6}
+def _edge(axes: Axes, start: Rectangle | Circle, end: Rectangle | Circle, **look: Any) -> None:
+    """An arrow or a line from the middle of one shape to that of another, outside of both."""
+    look = {"patchA": start, "patchB": end, "shrinkA": 2, "shrinkB": 2, "lw": 1.6} | look
     axes.annotate("", end.get_center(), start.get_center(), arrowprops=look)
 
 

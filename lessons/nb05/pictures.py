@@ -44,6 +44,7 @@ PARTS = {  # of two lanes: what the GPU does, and what the link does
         "edgecolor": palette.outline(palette.ACTIVITY["message"]),
     },
 }
+ARROW = {"arrowstyle": "->", "color": palette.NEUTRAL}
 LINE = {"color": style.GREY, "linewidth": 1, "linestyle": "--"}
 
 
@@ -201,9 +202,8 @@ def two_halves(*, ranks: int, title: str) -> None:
             look = {"fontsize": 9, "bbox": {"boxstyle": "round,pad=0.3"} | message} if sent else {}
             middle, left = top + 0.25 * ranks, column * far + wide
             style.centred(axes, left + (far - wide) / 2, middle - 0.22, name, va="bottom", **look)
-            arrow = {"arrowstyle": "->", "color": palette.NEUTRAL}
             ends = (left + far - wide - 0.15, middle), (left + 0.15, middle)
-            axes.annotate("", *ends, arrowprops=arrow)
+            axes.annotate("", *ends, arrowprops=ARROW)
         for rank in range(ranks):
             style.centred(axes, -0.15, top + 0.5 * rank + 0.18, f"rank {rank}", ha="right")
         style.centred(axes, -1.15, top - 0.42, way, ha="left", fontweight="bold", fontsize=10)
@@ -225,7 +225,6 @@ def storage(*, title: str) -> None:
     axes = style.axes(3.4, title)
     axes.axis("off")
     wide, far, tall, down = 1.5, 2.5, 0.6, 1.15
-    arrow = {"arrowstyle": "->", "color": palette.NEUTRAL}
     empty = {"facecolor": "none", "edgecolor": "#888888", "linestyle": "--", "linewidth": 0.8}
     for column, (name, saved, memory) in enumerate(moments):
         left = column * far
@@ -242,10 +241,10 @@ def storage(*, title: str) -> None:
         style.centred(axes, middle, 2 * down + tall / 2, words)
         for row in range(2) if saved else (1,):
             ends = (middle, (row + 1) * down - 0.03), (middle, row * down + tall + 0.03)
-            axes.annotate("", *ends, arrowprops=arrow)
+            axes.annotate("", *ends, arrowprops=ARROW)
     for column, words in enumerate(changes):
         left, height = column * far + wide, 2 * down + tall / 2
-        axes.annotate("", (left + far - wide - 0.1, height), (left + 0.1, height), arrowprops=arrow)
+        axes.annotate("", (left + far - wide - 0.1, height), (left + 0.1, height), arrowprops=ARROW)
         words = words.replace(" ", "\n")
         style.centred(axes, left + (far - wide) / 2, height - 0.1, words, va="bottom")
     for row, name in enumerate(rows):
@@ -281,9 +280,8 @@ def one_layer(*, ranks: int, title: str) -> None:
                     colour = palette.MEMORY["gradients"] if held else "none"
                     style.box(axes, x, rank + 0.42, width, 0.24, facecolor=colour, **frame)
         if column:
-            arrow = {"arrowstyle": "->", "color": palette.NEUTRAL}
             middle = ranks / 2 - 0.2
-            axes.annotate("", (left - 0.08, middle), (left - 0.47, middle), arrowprops=arrow)
+            axes.annotate("", (left - 0.08, middle), (left - 0.47, middle), arrowprops=ARROW)
     for rank in range(ranks):
         style.centred(axes, -0.12, rank + 0.2, f"rank {rank}", ha="right")
     handles = [

@@ -13,6 +13,7 @@ from course_utils import palette, show
 from nbtorchrun.runs import Run
 
 GREY = show.style.GREY
+KEPT = ("#EE8866", "#77AADD", "#BBCC33", "#DDDDDD")  # of the parts that a layer keeps
 
 
 def traffic(mesh: Any, run: Run) -> None:
@@ -221,9 +222,6 @@ def kept(model: Any, told: Mapping[str, Any], tp: int = 8) -> None:
     look = {"ncols": 4, "frameon": False, "loc": "outside lower center", "fontsize": 9}
     axes.figure.legend(boxes, planned, **look)
     plt.show()
-
-
-KEPT = ("#EE8866", "#77AADD", "#BBCC33", "#DDDDDD")
 
 
 def front(
