@@ -221,6 +221,41 @@ def sequence_weights(shares: Sequence[int], weights: Mapping[str, Tensor]) -> No
     plt.show()
 
 
+def two_means(losses: Sequence[Sequence[float]]) -> None:
+    """The mean over all tokens, and the mean of the ranks' means, as areas of total width 1.
+
+    Args:
+        losses: of each rank, the losses of its tokens, all equal.
+    """
+    held = sum(map(len, losses))
+    ways = {  # the share of one token, by rank
+        "the mean over all tokens": [Fraction(1, held) for _ in losses],
+        "the mean of the ranks' means": [Fraction(1, len(losses) * len(mine)) for mine in losses],
+    }
+    title = f"Two means of the same {held} losses: each coloured area is a mean"
+    panels = show.style.panels(2, 1, 5.0, title, sharey=True)
+    for axes, (name, shares) in zip(panels, ways.items(), strict=True):
+        left, mean, middles = Fraction(0), Fraction(0), []
+        for rank, (share, mine) in enumerate(zip(shares, losses, strict=True)):
+            middles.append(float(left + share * len(mine) / 2))
+            for loss in mine:
+                look = palette.ground(palette.colour(rank))
+                show.style.box(axes, float(left), 0, float(share), loss, **look)
+                look = {"color": "black", "fontsize": 10}
+                show.style.centred(axes, float(left + share / 2), 0.9, str(share), **look)
+                left, mean = left + share, mean + share * Fraction(loss)
+        axes.axhline(float(mean), color="black", lw=1.2, ls="--")
+        axes.text(1.015, float(mean), f"mean {float(mean):g}", va="center", fontsize=10)
+        axes.set_title(name, loc="left", fontsize=10)
+        names = [f"rank {rank}\nloss {mine[0]:g}" for rank, mine in enumerate(losses)]
+        axes.set_xticks(middles, names)
+        axes.tick_params(axis="x", length=0)
+        axes.set(xlim=(0, 1), ylim=(0, max(map(max, losses)) + 0.5), ylabel="loss of a token")
+        axes.set_yticks([0, *sorted({mine[0] for mine in losses})])
+    panels[1].set_xlabel("width of a bar: its share in the mean")
+    plt.show()
+
+
 def windows_of_a_step(runs: Sequence[tuple[int, int]]) -> None:
     """Which windows of a step each run trains on; the first two runs agree, the third does not.
 
