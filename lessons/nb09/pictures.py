@@ -1,6 +1,7 @@
 """The pictures that notebook 09 alone draws."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -13,6 +14,7 @@ KINDS = ("parameters", "gradients", "optimizer", "activations")
 # Ways to compute: Paul Tol's bright palette (2021), which no rank and no activity has.
 BLUE, RED, GREEN, YELLOW, PURPLE = "#4477AA", "#EE6677", "#228833", "#CCBB44", "#AA3377"
 ARROW = {"arrowstyle": "-|>", "color": palette.NEUTRAL, "lw": 1.6}
+WAITS = {"facecolor": "#EEEEEE", "edgecolor": "#AAAAAA", "hatch": "////", "linewidth": 0.4}
 THIN = {"color": palette.NEUTRAL, "lw": 1.6}
 
 
@@ -113,6 +115,126 @@ def held_over_time(plans: Mapping[str, Sequence[Any]]) -> None:
         words = f"{name}: at most {max(held)}"
         axes.text(x, max(held) + 0.15, words, color=colour, va="bottom")
     axes.set(xlim=(0, None), ylim=(0, 9.5), yticks=range(0, 9, 2))
+    plt.show()
+
+
+def bubble_share(plans: Mapping[int, Any]) -> None:
+    """How long a step of GPipe takes on a rank: its work, and the bubble.
+
+    Args:
+        plans: m to what `play` found.
+    """
+    axes = style.axes(
+        2.7,
+        "GPipe, p = 4: the bubble keeps its length, so its share shrinks",
+        "time of a step (one forward = 1)",
+    )
+    for place, plan in enumerate(plans.values()):
+        end = max(span.end for span in plan.spans)
+        work = end * (1 - plan.idle)
+        axes.barh(place, work, 0.66, **palette.ground(BLUE, 0.4))
+        axes.barh(place, end - work, 0.66, left=work, **WAITS)
+        words = f"waits {end - work:.0f} of {end:.0f} units: {plan.idle:.0%}"
+        axes.text(end + 1, place, words, va="center", fontsize=9)
+    axes.barh([0], [0], label="a rank works", **palette.ground(BLUE, 0.4))
+    axes.barh([0], [0], label="it waits: the bubble", **WAITS)
+    axes.set_yticks(range(len(plans)), [f"m = {m}" for m in plans])
+    axes.set_xlim(0, 140)
+    axes.invert_yaxis()
+    axes.legend(frameon=False, loc="upper right", fontsize=9)
+    plt.show()
+
+
+def _lane(axes: Axes, rank: int, spans: Sequence[Any], last: float) -> None:
+    """One rank: its actions, a row for each of its stages, and hatched where it waits."""
+    own = [span for span in spans if span.rank == rank]
+    rows = 1 + max(span.action.chunk for span in spans)
+    times = [0.0, *(time for span in own for time in (span.start, span.end)), last]
+    gaps = [(a, b - a) for a, b in zip(times[::2], times[1::2], strict=True) if b - a > 1e-9]
+    axes.broken_barh(gaps, (rank - 0.36, 0.72), **WAITS)
+    for _, action, start, end in own:
+        bottom = rank - 0.36 + 0.72 * action.chunk / rows
+        look = palette.ground(palette.colour(rank), lanes.SHADES[action.kind])
+        axes.broken_barh([(start, end - start)], (bottom, 0.72 / rows), linewidth=0.6, **look)
+        middle = (start + end) / 2, bottom + 0.36 / rows
+        style.centred(axes, *middle, str(action.microbatch), fontsize=7.5)
+
+
+def _waiting(
+    plans: Mapping[str, Sequence[Any]], title: str, unit: str, inches: float
+) -> list[Axes]:
+    """The lanes of schedules one below another, with a legend; `inches` for each row of boxes."""
+    ranks = 1 + max(span.rank for spans in plans.values() for span in spans)
+    rows = [1 + max(span.action.chunk for span in spans) for spans in plans.values()]
+    height = 1.0 + sum(0.4 + inches * ranks * (0.4 + 0.6 * row) for row in rows)
+    look = {"sharex": True, "height_ratios": [0.4 + 0.6 * row for row in rows]}
+    every = style.panels(len(plans), 1, height, title, **look)
+    ends = [max(span.end for span in spans) for spans in plans.values()]
+    for axes, (name, spans), end in zip(every, plans.items(), ends, strict=True):
+        for rank in range(ranks):
+            _lane(axes, rank, spans, end)
+        axes.set_title(name, loc="left", fontsize=10)
+        axes.set_yticks(range(ranks), [f"rank {rank}" for rank in range(ranks)], fontsize=8)
+        axes.set_ylim(ranks - 0.5, -0.5)
+        axes.set_xlim(0, 1.005 * max(ends))
+    every[-1].set_xlabel(unit)
+    boxes = [palette.ground("#000000", lanes.SHADES[kind]) | {"lw": 0.6} for kind in "FB"]
+    handles = [plt.Rectangle((0, 0), 1, 1, **look) for look in (*boxes, WAITS)]
+    look = {"ncols": 3, "frameon": False, "loc": "outside lower right", "fontsize": 9}
+    every[0].figure.legend(handles, ["forward", "backward", "the rank waits"], **look)
+    return every
+
+
+def waiting(plans: Mapping[str, Sequence[Any]], title: str, unit: str) -> None:
+    """The lanes of schedules one below another, hatched where a rank waits.
+
+    Args:
+        plans: a schedule's name to the spans that `play` found.
+        title: of the picture.
+        unit: what time is measured in.
+    """
+    _waiting(plans, title, unit, 0.32)
+    plt.show()
+
+
+def round_trip(plans: Mapping[str, Sequence[Any]], microbatch: int) -> None:
+    """Where ranks wait for slow messages, and one micro-batch's way through 1F1B and back.
+
+    Args:
+        plans: a schedule's name to the spans that `play` found; 1F1B is the last.
+        microbatch: the one whose way is drawn.
+    """
+    title = "A message takes 0.5: in 1F1B, each round trip makes the ranks wait (p = 4, m = 8)"
+    axes = _waiting(plans, title, "time (one forward = 1)", 0.34)[-1]
+    *_, spans = plans.values()
+    way = [span for span in spans if span.action.microbatch == microbatch]
+    way.sort(key=lambda span: span.start)
+    for rank, _, start, end in way:
+        axes.broken_barh([(start, end - start)], (rank - 0.36, 0.72), fc="none", ec="black", lw=1.6)
+    for before, after in pairwise(way):
+        if (step := after.rank - before.rank) != 0:
+            corners = (
+                (before.end, before.rank + 0.36 * step),
+                (after.start, after.rank - 0.36 * step),
+            )
+            axes.plot(*zip(*corners, strict=True), color="black", lw=1.6)
+    first, last = way[0].start, way[-1].end
+    axes.annotate("", (first, -0.62), (last, -0.62), arrowprops={"arrowstyle": "<->", "lw": 1.2})
+    work = sum(end - start for *_, start, end in way)
+    words = f"micro-batch {microbatch}, there and back: {work:.0f} units of work, "
+    words += f"{last - first - work:.0f} of messages"
+    style.centred(axes, (first + last) / 2, -0.9, words)
+    axes.set_ylim(3.5, -1.15)
+    plt.show()
+
+
+def two_chunks(plans: Mapping[str, Sequence[Any]]) -> None:
+    """1F1B above interleaved, where a rank has a row of boxes for each of its two chunks."""
+    title = "Two short stages on each rank halve the bubble (p = 4, m = 8)"
+    axes = _waiting(plans, title, "time (one forward of a whole stage = 1)", 0.32)[-1]
+    for row in range(2):
+        look = {"ha": "left", "fontsize": 7.5, "color": style.GREY}
+        style.centred(axes, axes.get_xlim()[1] * 0.875, 0.36 * row - 0.18, f"chunk {row}", **look)
     plt.show()
 
 
