@@ -162,17 +162,28 @@ def carries_over(steps: Sequence[tuple[Sequence[float], Sequence[float], int]]) 
 
 
 def growth(ranks: Sequence[int], curves: Mapping[str, Sequence[float]]) -> None:
-    """Bytes that each rank sends, over the number of ranks."""
-    title = "All-gathers send more with every rank; the other three ways stay below 2 S"
+    """Bytes that each rank sends, over the number of ranks; the first curve is the plain one."""
+    title = "All-gathers send more with every rank; all-reduces stay flat"
     axes = style.axes(3.4, title, "ranks N (log)", "kB sent by each rank (log)")
     hues = {"plain": "#4477AA", "top-k": "#EE6677", "sign": "#AA3377", "two": "#CCBB44"}
+    plain = next(iter(curves.values()))
     for name, sent in curves.items():
-        kind = "--" if "all-to-all" in name else "-"
-        hue = hues[name.split()[0]]
-        axes.loglog(ranks, [b / 1e3 for b in sent], kind, label=name, color=hue, linewidth=1.8)
+        hue, kilobytes = hues[name.split()[0]], [b / 1e3 for b in sent]
+        axes.loglog(ranks, kilobytes, color=hue, linewidth=2)
+        words = {"xytext": (6, 0), "textcoords": "offset points", "fontsize": 9, "va": "center"}
+        axes.annotate(name, (ranks[-1], kilobytes[-1]), color=palette.outline(hue), **words)
+        if sent[0] < plain[0] and sent[-1] > plain[-1]:  # the ratio of the two grows as N
+            equal = ranks[0] * plain[0] / sent[0]
+            axes.plot(equal, plain[-1] / 1e3, "o", color="black", mfc="white", ms=7, zorder=5)
+            above = "sign" in name
+            look = {"ha": "right" if above else "left", "va": "bottom" if above else "top"}
+            place = (-9, 7) if above else (9, -9)
+            axes.annotate(f"{name.split()[0]} meets the plain\nall-reduce at N = {equal:.0f}",
+                          (equal, plain[-1] / 1e3), xytext=place, textcoords="offset points",
+                          fontsize=9, **look)  # fmt: skip
     axes.set_xticks(ranks, ranks)
+    axes.set_yticks((10, 100, 1000, 10_000), ("10", "100", "1,000", "10,000"))
     axes.minorticks_off()
-    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     plt.show()
 
 
@@ -287,30 +298,34 @@ def set_up(layers: int, layer: float, message: float) -> None:
 
 
 def losses(look: int, found: Mapping[str, Sequence[Sequence[float]]]) -> None:
-    """The loss over the steps until a way arrives, a line for each seed.
+    """The loss over the steps until a way arrives: a panel for each way, with DDP behind it.
 
     Args:
         look: steps between two looks.
         found: of each way its seeds, and of each seed its losses.
     """
-    title = "Every way until it arrives: three seeds, a dot at the arrival"
-    every = style.panels(1, 2, 3.6, title, sharey=True)
-    left = ("DDP, Adam", "DDP, bf16", "sign", "sign, all bytes")
-    right = ("top-k 1 %", "PowerSGD 2")
-    for axes, names in zip(every, (left, (*right, "local SGD", "local SGD, H=30")), strict=True):
-        for name in ("DDP", *names):
-            hue, line = LOOKS[name]
-            wide = 2.2 if name == "DDP" else 1.2
-            for number, one in enumerate(found[name]):
+    plain = [look * len(one) for one in found["DDP"]]
+    title = f"Each way until it arrives, three seeds; pale: DDP, {min(plain)} to {max(plain)} steps"
+    names = ("DDP, bf16", "sign", "sign, all bytes", "DDP, Adam")
+    names += ("top-k 1 %", "PowerSGD 2", "local SGD", "local SGD, H=30")
+    every = style.panels(2, 4, 4.6, title, sharex=True, sharey=True)
+    pale = {"color": "#C3D3E3", "linewidth": 3, "ms": 9}
+    for axes, name in zip(every, names, strict=True):
+        bright = {"color": LOOKS[name][0], "linewidth": 1.3, "ms": 5}
+        for way, looks in (("DDP", pale), (name, bright)):
+            for one in found[way]:
                 steps = [look * (at + 1) for at in range(len(one))]
-                label = name if number == 0 else None
-                axes.plot(steps, one, line, color=hue, label=label, linewidth=wide)
-                axes.plot(steps[-1], one[-1], "o", color=hue, ms=5)
+                axes.plot(steps, one, "-o", markevery=[-1], **looks)
         axes.axhline(0.1, color=palette.NEUTRAL, linewidth=0.8, linestyle=":")
+        ends = [look * len(one) for one in found[name]]
+        axes.set_title(f"{name}\n{min(ends)} to {max(ends)} steps", fontsize=9.5)
         axes.set_yscale("log")
+        axes.set_yticks((0.1, 1), ("0.1", "1"))
+        axes.set_xticks((20, 40, 60, 80))
+    for axes in every[4:]:
         axes.set_xlabel("step")
-        axes.legend(frameon=False, fontsize=8)
-    every[0].set_ylabel("training loss, nats (log)")
+    for axes in every[::4]:
+        axes.set_ylabel("training loss,\nnats (log)")
     plt.show()
 
 
@@ -351,24 +366,35 @@ def seconds_per_step(
     plt.show()
 
 
-def totals(found: Mapping[int, Mapping[str, tuple[float, float, float]]]) -> None:
-    """Seconds to the loss: the median over the seeds, and their range.
+def totals(
+    found: Mapping[int, Mapping[str, tuple[float, float, float]]], first: Mapping[str, str]
+) -> None:
+    """Seconds to the loss: the median over the seeds, and their range, group by group.
 
     Args:
         found: Mbit/s, way: the smallest, the middle and the largest seconds.
+        first: of each way the first row of its group, which sends all bytes.
     """
-    title = "Seconds to a loss of 0.1: the middle of three seeds, and their range; hollow: Adam"
-    every = style.panels(1, len(found), 3.8, title, sharey=True)
+    title = "Seconds to a loss of 0.1: the middle seed, and the range of three seeds"
+    every = style.panels(1, len(found), 4.2, title, sharey=True)
+    names, heads = list(first), list(dict.fromkeys(first.values()))
+    rows = {name: at + 0.7 * heads.index(first[name]) for at, name in enumerate(names)}
     for axes, (mbit, ways) in zip(every, found.items(), strict=True):
-        for row, (name, (low, middle, high)) in enumerate(ways.items()):
-            hue = LOOKS[name][0]
+        for name, (low, middle, high) in ways.items():
+            hue, row = LOOKS[name][0], rows[name]
             axes.plot((low, high), (row, row), color=hue, linewidth=3, alpha=0.45)
-            inside = "white" if "Adam" in name else hue
-            axes.plot(middle, row, "o", color=hue, markerfacecolor=inside, mew=1.8, ms=7)
+            axes.plot(middle, row, "o", color=hue, ms=7)
+        for head in heads:
+            group = [rows[name] for name in names if first[name] == head]
+            across = ways[head][1]
+            ends = (group[0], group[-1] + 0.4)
+            axes.plot((across, across), ends, ":", color="black", lw=1.2, zorder=1)
         axes.set_title(f"{mbit} Mbit/s" if mbit < 1000 else f"{mbit / 1000:g} Gbit/s", fontsize=10)
         axes.set_xlim(0, 1.06 * max(high for _, _, high in ways.values()))
         axes.set_xlabel("seconds")
         axes.grid(axis="x", alpha=0.25)
-    every[0].set_yticks(range(len(ways)), list(ways))
+    every[0].set_yticks(list(rows.values()), names)
     every[0].invert_yaxis()
+    words = "dotted: the first row of a group, which sends all bytes; left of it is faster"
+    every[0].figure.supxlabel(words, fontsize=9, color=style.GREY)
     plt.show()
