@@ -355,19 +355,19 @@ def costs(sent: Mapping[str, Mapping[int, float]], formulas: Mapping[str, Any]) 
     """
     title = "What one call of attention sends (N = 4, H = 16)"
     axes = style.axes(3.5, title, "G, KV heads", "numbers sent, per position and width")
-    fine = [2 ** (power / 20) for power in range(81)]
+    fine = [1, 4, 16]  # straight lines: Ulysses bends where there are as many KV heads as ranks
     for way, points in sent.items():
         colour, mark, line = LOOKS[way]
         axes.plot(fine, [formulas[way](g) for g in fine], color=colour, linestyle=line, lw=2)
         look = {"color": colour, "marker": mark, "ms": 7, "linestyle": "", "label": way}
         axes.plot(list(points), list(points.values()), **look)
     axes.axvline(10 / 3, color=palette.NEUTRAL, linestyle=":", linewidth=1)
-    axes.text(3.2, 330, "ring below\nUlysses", ha="right", va="top", fontsize=8)
+    axes.text(3.2, 330, "the ring\nsends less", ha="right", va="top", fontsize=8)
+    axes.text(3.5, 330, "Ulysses\nsends less", ha="left", va="top", fontsize=8)
     axes.set_ylim(0, 340)
-    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, 0.8))
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(list(sent["ring"]), [f"{x:,}" for x in sent["ring"]])
-    axes.minorticks_off()
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0.3, 0.8))
+    axes.set_xlim(0, 16.4)
+    axes.set_xticks(list(sent["ring"]))
     axes.grid(alpha=0.25)
     plt.show()
 
@@ -494,6 +494,108 @@ def holdings(ranks: int, kv_heads: int) -> None:
     look = {"frameon": False, "fontsize": 9, "ncols": 2}
     every[0].figure.legend(handles=[kept, passing], loc="outside lower center", **look)
     plt.show()
+
+
+# A step of a pass: the messages that travel in it, as words and numbers sent, and the blocks of
+# scores that every rank computes meanwhile.
+Step = tuple[list[tuple[str, float]], int]
+
+
+def _passes(ranks: int, heads: int, kv_heads: int) -> dict[str, tuple[list[Step], list[Step]]]:
+    """Forward and backward of each way."""
+    kv, dkv = ("K, V", 2 * kv_heads), ("dk, dv", 2 * kv_heads)
+    others = ranks - 1
+    gathered, added = ((f"{others} x {words}", others * n) for words, n in (kv, dkv))
+    share = (ranks - 1) / ranks  # of a rank's numbers that leave it in an all-to-all
+    out, qkv = share * heads, share * (heads + 2 * kv_heads)
+    forward = [([kv], 1)] * (ranks - 1) + [([], 1)]
+    backward = [([kv], 1)] * 2 + [([dkv, kv], 1)] * (ranks - 3) + [([dkv], 1), ([dkv], 0)]
+    attention = [([], ranks)]
+    return {
+        "ring": (forward, backward),
+        "all-gather": (
+            [([gathered], 0), *attention],
+            [([gathered], 0), *attention, ([added], 0)],
+        ),
+        "Ulysses": (
+            [([("q, k, v", qkv)], 0), *attention, ([("out", out)], 0)],
+            [([("dout", out)], 0), *attention, ([("dq, dk, dv", qkv)], 0)],
+        ),
+    }
+
+
+def over_time(ranks: int, heads: int, kv_heads: int, message: float) -> None:
+    """What every rank computes and sends in the three ways, without a mask: a schema over time.
+
+    Args:
+        ranks: lanes in each panel; three or more.
+        heads: of the queries; the ranks divide them.
+        kv_heads: the ranks divide them.
+        message: how long K and V of one rank travel; a block of scores in forward takes 1.
+    """
+    title = f"One call of attention on {ranks} ranks: what travels, and who computes meanwhile?"
+    every = style.panels(3, 1, 6.6, title, sharex=True)
+    block, turn = (1.0, 2.5), 6.5  # the time of a block in each pass; where backward begins
+    for axes, (way, passes) in zip(every, _passes(ranks, heads, kv_heads).items(), strict=True):
+        sent = alone = 0.0
+        for backward, steps in enumerate(passes):
+            at = turn * backward
+            for step, (messages, blocks) in enumerate(steps):
+                travels = at
+                for _, numbers in messages:
+                    length = numbers / (2 * kv_heads) * message
+                    _travels(axes, ranks, (travels, length), hidden=bool(blocks))
+                    sent, alone = sent + numbers, alone + numbers * (not blocks)
+                    travels += length
+                said = " + ".join(words for words, _ in messages)
+                axes.text(at, -0.5, said, fontsize=8, va="bottom")
+                for rank in range(ranks):
+                    keys = [(rank - step) % ranks] if way == "ring" else range(ranks)
+                    said = [f"K{owner}" for owner in keys]
+                    said = said if way != "Ulysses" else [f"its {heads // ranks} heads, all keys"]
+                    _computes(axes, rank, (at, blocks * block[backward]), said)
+                at = max(at + blocks * block[backward], travels)
+        said = f"{way}: sends {sent:.0f} numbers, {alone:.0f} of them while nobody computes"
+        axes.set_title(said, loc="left", fontsize=10)
+        axes.axvline(turn - 0.25, color=palette.NEUTRAL, linestyle="--", linewidth=1)
+        axes.set(xlim=(-0.1, 20.1), ylim=(ranks - 0.4, -1.1), xticks=())
+        axes.set_yticks(range(ranks), [f"rank {rank}" for rank in range(ranks)], fontsize=8)
+        axes.tick_params(length=0)
+    for x, words in ((turn - 0.4, "forward"), (20, "backward")):
+        look = {"va": "bottom", "ha": "right", "fontsize": 9, "color": style.GREY}
+        every[0].text(x, -0.5, words, **look)
+    every[-1].set_xlabel("time, not measured")
+    said = {"message beside computing": True, "message while nobody computes": False}
+    handles = [
+        Rectangle((0, 0), 0, 0, **_message(hidden), label=each) for each, hidden in said.items()
+    ]
+    keys = "K1: a rank computes with the keys of rank 1"
+    handles.append(Rectangle((0, 0), 0, 0, **palette.ground(palette.colour(0)), label=keys))
+    look = {"frameon": False, "fontsize": 8, "ncols": 3}
+    every[0].figure.legend(handles=handles, loc="outside lower center", **look)
+    plt.show()
+
+
+def _message(hidden: bool) -> dict[str, Any]:
+    """How a message is drawn: hatched if nobody computes beside it."""
+    colour = palette.ACTIVITY["message"]
+    look = {"facecolor": colour, "edgecolor": palette.outline(colour), "linewidth": 0.6}
+    return look if hidden else look | {"hatch": "////"}
+
+
+def _travels(axes: Axes, ranks: int, span: tuple[float, float], hidden: bool) -> None:
+    """A message of every rank, under what the rank computes."""
+    for rank in range(ranks):
+        style.box(axes, span[0], rank + 0.14, span[1], 0.26, **_message(hidden))
+
+
+def _computes(axes: Axes, rank: int, span: tuple[float, float], words: Sequence[str]) -> None:
+    """A rank's boxes of equal width, side by side, one for each of the words."""
+    wide = span[1] / len(words)
+    for place, said in enumerate(words if wide else ()):
+        left = span[0] + place * wide
+        style.box(axes, left, rank - 0.4, wide, 0.5, **palette.ground(palette.colour(rank)))
+        style.centred(axes, left + wide / 2, rank - 0.15, said, fontsize=8)
 
 
 def merging(scores: Sequence[float], cut: int) -> None:
