@@ -123,33 +123,28 @@ def journey(destinations: Sequence[Sequence[int]]) -> None:
 
 def crossings() -> None:
     """One token's row and its gradient, from its rank to its expert's and back, over time."""
-    title = "One token, one step: four crossings, and two more with checkpointing"
-    axes = show.style.axes(2.5, title)
+    title = "One token, one step: four crossings"
+    axes = show.style.axes(2.3, title)
     axes.axis("off")
-    axes.set(xlim=(-1.75, 12.6), ylim=(3.6, -0.75))
+    axes.set(xlim=(-1.75, 10.4), ylim=(3.15, -0.75))
     for at, words in ((0.0, "the token's\nrank"), (2.2, "its expert's\nrank")):
         hue = palette.colour(0 if at == 0 else 1)
-        show.style.box(axes, -0.35, at, 12.85, 0.8, **palette.ground(hue))
+        show.style.box(axes, -0.35, at, 10.65, 0.8, **palette.ground(hue))
         show.style.centred(axes, -1.05, at + 0.4, words)
-    places = ((0.9, "row", "out"), (2.5, "result", "back"), (5.1, "row", "out"))
-    places += ((6.7, "result", "back"), (9.3, "gradient of\nthe result", "out"))
-    places += ((10.9, "gradient of\nthe row", "back"),)
-    for number, (x, words, way) in enumerate(places):
-        again = number in (2, 3)
+    places = ((0.9, "row", "out"), (3.3, "result", "back"))
+    places += ((5.9, "gradient of\nthe result", "out"), (8.3, "gradient of\nthe row", "back"))
+    for number, (x, words, way) in enumerate(places, 1):
         ends = ((x, 2.15), (x, 0.85)) if way == "out" else ((x, 0.85), (x, 2.15))
-        look = {"arrowstyle": "->", "lw": 1.3 if again else 2.2, "shrinkA": 0, "shrinkB": 0}
-        look |= {"color": "#999999", "ls": "--"} if again else {"color": "black"}
+        look = {"arrowstyle": "->", "lw": 2.2, "shrinkA": 0, "shrinkB": 0, "color": "black"}
         axes.annotate("", *ends, arrowprops=look)
-        hue = GREY if again else "black"
-        axes.text(x + 0.13, 1.5, words, fontsize=8, va="center", color=hue)
-    for x, words in ((1.7, "expert works"), (5.9, "expert works"), (10.1, "backward of expert")):
-        show.style.centred(axes, x, 2.6, words, fontsize=8)
-    show.style.centred(axes, 3.75, 0.4, "gate, loss", fontsize=8)
-    show.style.centred(axes, 8.35, 0.4, "backward of gate", fontsize=8)
-    for left, right, words in ((0.3, 3.9, "forward"), (4.5, 12.4, "backward")):
+        axes.text(x + 0.15, 1.5, words, fontsize=9, va="center")
+        axes.text(x - 0.15, 1.5, str(number), fontsize=11, va="center", ha="right", weight="bold")
+    for x, words in ((2.1, "expert works"), (7.1, "backward of expert")):
+        show.style.centred(axes, x, 2.6, words, fontsize=9)
+    show.style.centred(axes, 4.6, 0.4, "gate, loss, backward of gate", fontsize=9)
+    for left, right, words in ((0.3, 4.4, "forward"), (4.8, 10.0, "backward")):
         axes.plot([left, right], [-0.2] * 2, color=GREY, lw=1)
         show.style.centred(axes, (left + right) / 2, -0.5, words, fontsize=9)
-    show.style.centred(axes, 5.9, 3.3, "only with checkpointing", fontsize=8, color=GREY)
     plt.show()
 
 
@@ -196,30 +191,66 @@ def pairing() -> None:
     plt.show()
 
 
-def busiest(run: Run, plain: Run) -> None:
+def moved(frames: Mapping[int, tuple[Sequence[int], Sequence[float]]]) -> None:
+    """Which expert each token chooses after some steps of the bias, and how large the bias is.
+
+    Args:
+        frames: step -> the expert of each token, and the bias of each expert. In the first, every
+            bias is zero, so each token is at the expert that has its best score.
+    """
+    first, _ = next(iter(frames.values()))
+    experts, even = len(EXPERTS), len(first) / len(EXPERTS)
+    deepest = max(max(np.bincount(chosen)) for chosen, _ in frames.values())
+    largest = max(abs(value) for _, biases in frames.values() for value in biases)
+    title = "The bias moves tokens to empty experts (colour: the expert of a token's best score)"
+    look = {"height_ratios": (2.4, 1), "sharey": "row"}
+    panels = show.style.panels(2, len(frames), 4.8, title, bare=True, **look)
+    for column, (step, (chosen, biases)) in enumerate(frames.items()):
+        top, bottom = panels[column], panels[len(frames) + column]
+        top.set(xlim=(-0.15, experts + 0.15), ylim=(deepest + 0.2, -0.9))
+        top.set_title("before the first step" if not step else f"after {step} steps", fontsize=10)
+        for expert in range(experts):
+            show.style.centred(top, expert + 0.5, -0.45, f"expert\n{expert}", fontsize=8)
+            for place, token in enumerate(np.flatnonzero(np.array(chosen) == expert)):
+                look = palette.ground(EXPERTS[first[token]])
+                look["linewidth"] = 2.2 if first[token] != expert else 1.0
+                show.style.box(top, expert + 0.07, place + 0.08, 0.86, 0.84, **look)
+                show.style.centred(top, expert + 0.5, place + 0.5, str(token), fontsize=8)
+        top.plot([0, experts], [even] * 2, color="black", lw=1.5, zorder=4)
+        bottom.set(xlim=(-0.15, experts + 0.15), ylim=(-1.5 * largest, 1.5 * largest))
+        bottom.plot([0, experts], [0, 0], color=GREY, lw=0.8)
+        for expert, value in enumerate(biases):
+            bottom.bar(expert + 0.5, value, 0.6, **palette.ground(EXPERTS[expert]))
+            up = 0.22 * largest if value >= 0 else -0.22 * largest
+            words = f"{value:+.2f}".replace("-", "\N{MINUS SIGN}") if abs(value) > 0.001 else "0"
+            show.style.centred(bottom, expert + 0.5, value + up, words, fontsize=8)
+    panels[0].text(-0.2, even, "even\nshare", fontsize=8, va="center", ha="right")
+    panels[len(frames)].text(-0.2, 0, "bias", fontsize=9, va="center", ha="right")
+    plt.show()
+
+
+def busiest(run: Run) -> None:
     """How busy the busiest expert is without balance and with a bias, and what the loss is.
 
     Args:
         run: of the ways "none" and "bias". Rank 0 reported `balance`, `seed`, `step`, `busiest`
             and `loss`.
-        plain: the same of a layer with one expert.
     """
     found = {way: _of_seeds(run, way) for way in ("none", "bias")}
     title = "The bias evens the work; here its training loss is higher (three seeds)"
-    left, right = show.style.panels(1, 2, 3.3, title, width_ratios=(1.25, 1))
+    left, right = show.style.panels(1, 2, 3.3, title, width_ratios=(1.6, 1))
     _step_by_step(left, found)
-    rows = {"none": found["none"], "bias": found["bias"], "plain": _of_seeds(plain, "none")}
-    names = ("no balance", "bias, 0.01\nper step", "one expert\nfor all tokens")
-    for at, (way, seeds) in enumerate(rows.items()):
+    for at, (way, seeds) in enumerate(found.items()):
         hue, loss = WAYS[way][0], seeds["loss"][:, -20:].mean(1)
         right.plot([at] * len(loss), loss, "o", color=hue, ms=5, alpha=0.45, mew=0)
         right.plot([at - 0.22, at + 0.22], [loss.mean()] * 2, color=hue, lw=2.5)
         words = f"{loss.mean():.2f}"
-        look = {"fontsize": 8, "color": palette.outline(hue), "va": "center"}
+        look = {"fontsize": 9, "color": palette.outline(hue), "va": "center"}
         right.text(at + 0.27, loss.mean(), words, **look)
-    right.set(xlim=(-0.5, 2.7), xticks=range(3), xticklabels=names, ylabel="training loss")
-    right.tick_params(axis="x", labelsize=8)
-    words = "means of the last 20 steps (dot: a seed)"
+    names = ("no balance", "bias, 0.01\nper step")
+    right.set(xlim=(-0.5, 1.7), xticks=range(2), xticklabels=names, ylabel="training loss")
+    right.tick_params(axis="x", labelsize=9)
+    words = "means of the last 20 steps\n(dot: a seed)"
     right.set_title(words, loc="left", fontsize=9)
     plt.show()
 
