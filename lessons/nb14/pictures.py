@@ -25,12 +25,12 @@ LEFT = {
     0: ("o", "#4477AA", "the old one"),
     -1: ("o", "#228833", "the new one"),
 }
-PARTS = {
-    "model": "the weights,\nbuffers too",
-    "optimizer": "moments,\nits step count",
-    "schedule": "learning rate,\nits position",
-    "place": "batches\nused so far",
-    "random": "generators of\neach rank",
+PARTS = {  # in the order in which a step reads them
+    "place": "how many batches\nare used",
+    "random": "the generators\nthat dropout uses",
+    "model": "the weights",
+    "optimizer": "moments, and\nits step count",
+    "schedule": "learning rate, and\nits position",
 }
 
 
@@ -186,21 +186,43 @@ def _bar(axes: Axes, at: float, row: float, width: float, word: str, colour: str
 
 
 def state() -> None:
-    """The five parts of a training's state, which the next step depends on."""
-    axes = style.axes(
-        2.3, "In our training, step k + 1 depends on five things. A checkpoint must have all five."
+    """The five parts of a training's state, and which of them each part of a step reads."""
+    title = "In our training, one step reads five things. A checkpoint must have all of them."
+    axes = style.axes(3.3, title)
+    wide, apart = 2.2, 2.5
+    middle = {part: apart * number + wide / 2 for number, part in enumerate(PARTS)}
+    for part, words in PARTS.items():
+        style.box(axes, middle[part] - wide / 2, 0, wide, 1.3, **palette.ground(FORGOT[part]))
+        style.centred(axes, middle[part], 0.3, part, fontsize=10, fontweight="bold")
+        style.centred(axes, middle[part], 0.85, words, fontsize=8.5)
+    for first, last, words in (
+        ("place", "place", "equal on all ranks"),
+        ("random", "random", "own on each rank"),
+        ("model", "schedule", "equal on all ranks"),
+    ):
+        ends = middle[first] - wide / 2, middle[last] + wide / 2
+        axes.plot(ends, [-0.2, -0.2], color=style.GREY, linewidth=1)
+        style.centred(axes, sum(ends) / 2, -0.48, words, fontsize=8.5)
+    stages = (  # the words; from where to where; what the stage reads, and where its arrows end
+        ("take a batch", 0.0, 2.2, {"place": 1.1}),
+        ("forward and backward", 2.5, 5.7, {"random": 3.6, "model": 5.1}),
+        ("average\nthe gradients", 6.0, 7.8, {}),
+        ("update the weights", 8.1, 12.2, {"model": 8.4, "optimizer": 9.1, "schedule": 11.1}),
     )
-    for number, (part, words) in enumerate(PARTS.items()):
-        left = 2.5 * number
-        style.box(axes, left, 0, 2.2, 1.4, **palette.ground(FORGOT[part]))
-        style.centred(axes, left + 1.1, 0.3, part, fontsize=10, fontweight="bold")
-        style.centred(axes, left + 1.1, 0.9, words, fontsize=8.5)
-        arrow = {"arrowstyle": "-|>", "color": style.GREY, "shrinkB": 2}
-        axes.annotate("", (4.4 + 0.9 * number, 2.3), (left + 1.1, 1.4), arrowprops=arrow)
-    style.box(axes, 4.0, 2.3, 4.4, 0.8, facecolor="#EEEEEE", edgecolor=style.GREY)
-    style.centred(axes, 6.2, 2.7, "step k + 1", fontsize=10)
+    arrow = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0}
+    for at, (words, left, right, reads) in enumerate(stages):
+        style.box(axes, left, 2.4, right - left, 0.9, facecolor="#EEEEEE", edgecolor=style.GREY)
+        style.centred(axes, (left + right) / 2, 2.85, words)
+        if at:
+            look = arrow | {"color": "black"}
+            axes.annotate("", (left, 2.85), (left - 0.3, 2.85), arrowprops=look)
+        for part, x in reads.items():
+            start = middle[part] + max(-0.8, min(0.8, x - middle[part]))
+            look = arrow | {"color": FORGOT[part], "lw": 1.6}
+            axes.annotate("", (x, 2.4), (start, 1.3), arrowprops=look)
+    style.centred(axes, 6.1, 3.65, "step k + 1, from left to right", fontsize=9.5)
     axes.set_xlim(-0.1, 12.3)
-    axes.set_ylim(3.2, -0.1)
+    axes.set_ylim(3.9, -0.7)
     axes.axis("off")
     plt.show()
 
@@ -423,26 +445,38 @@ def young(
         best: Young's interval.
         measured: interval to seconds lost, if it was simulated.
     """
-    title = "Near the best interval the curve is flat"
+    title = "Saves cost less and less, lost work costs more and more: the sum has a lowest point"
     if measured:
         title = "Simulated failures cost a little more than the sum says"
-    axes = style.axes(3.2, title, "minutes between saves (log)", "seconds lost per second")
+    what = "seconds lost\nper second of training"
+    axes = style.axes(3.4, title, "minutes between saves (log)", what)
     fine = [best * 2 ** (power / 20) for power in range(-60, 51)]
     minutes = [interval / 60 for interval in fine]
-    total = [save / t + (t / 2 + restart) / between for t in fine]
-    axes.semilogx(minutes, total, color="#4477AA", label="sum of three parts")
+    saves, work = [save / t for t in fine], [t / 2 / between for t in fine]
+    total = [sum(each) + restart / between for each in zip(saves, work, strict=True)]
+    lowest = save / best + (best / 2 + restart) / between
+    axes.semilogx(minutes, total, color="black", linewidth=2.2)
+    axes.plot(minutes, saves, ":", color="#AA3377", linewidth=2)
+    axes.plot(minutes, work, "--", color="#4477AA", linewidth=2)
+    axes.plot(minutes, [restart / between] * len(fine), color=style.GREY, linewidth=1)
+    axes.plot([best / 60] * 2, [0, lowest], color="#228833", linewidth=1.2)
+    words = {"va": "center", "fontsize": 9.5}
+    axes.text(minutes[4], total[4] + 0.03, "the sum of all three", color="black", **words)
+    axes.text(minutes[0], saves[0] - 0.13, "saves", color="#AA3377", **words)
+    axes.text(minutes[-1], work[-1] - 0.12, "lost work", color="#4477AA", ha="right", **words)
+    axes.text(minutes[0], restart / between + 0.02, "restarts", color=style.GREY, **words)
     if measured:
         simulated = list(measured.values())
         axes.plot([t / 60 for t in measured], simulated, "o", color="#EE6677", label="simulated")
-    axes.plot(minutes, [save / t for t in fine], ":", color=style.GREY, label="saves")
-    work = [t / 2 / between for t in fine]
-    axes.plot(minutes, work, "--", color=style.GREY, label="lost work")
-    axes.axhline(restart / between, color=style.GREY, linewidth=0.6)
-    axes.text(minutes[0], restart / between + 0.008, "restarts", color=style.GREY, fontsize=9)
-    axes.axvline(best / 60, color="#228833", linewidth=1, label="Young's interval")
-    axes.set_ylim(0, 0.6)
+        axes.legend(frameon=False, fontsize=9.5, loc="upper center")
+        axes.text(best / 60 * 1.03, 0.12, "Young's interval", color="#228833", **words)
+    else:
+        axes.plot(best / 60, lowest, "o", color="#228833", markersize=8)
+        said = f"Young's interval: {best / 60:.0f} minutes,\n{lowest:.2f} seconds lost"
+        look = {"color": "#228833", "ha": "center", "va": "bottom", "fontsize": 9.5}
+        axes.text(best / 60, lowest + 0.04, said, **look)
+    axes.set_ylim(0, 0.53)
     ticks = (3, 5, 10, 20, 50, 100)
     axes.set_xticks(ticks, list(map(str, ticks)))
     axes.minorticks_off()
-    axes.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.7, 1))
     plt.show()
