@@ -287,6 +287,48 @@ def bugs(seeds: Sequence[Mapping[str, Mapping[str, Any]]], tolerance: float) -> 
     plt.show()
 
 
+TELLS = {  # by what is found in the four experiments, and by the checksum: what a row shows
+    ("no gap", "no gap", "no gap", "no gap", "the same"): "all tests agree",
+    ("no gap", "gap", "gap", "no gap", "weights differ"): "at rest, the gap stays",
+    ("no gap", "gap", "no gap", "no gap", "weights differ"): "at rest, the gap vanishes",
+    ("gap", "gap", "gap", "no gap", "weights differ"): "one generator is right",
+    ("gap", "gap", "gap", "gap", "buffers differ"): "always a gap,\nand only buffers differ",
+    ("gap", "gap", "gap", "gap", "weights differ"): "always a gap,\nand weights differ",
+}
+QUIET = ("climbs", "no gap", "the same")  # what looks right
+
+
+def verdicts(table: Mapping[str, Sequence[str]]) -> None:
+    """Which witness sees which bug: a field for each, coloured where something looks wrong.
+
+    Args:
+        table: for each system, words on its reward, its gap in four experiments, its checksum.
+    """
+    title = "Coloured: this test finds something wrong. Grey: it finds nothing wrong"
+    axes = show.style.axes(4.3, title)
+    axes.axis("off")
+    axes.set(xlim=(0, 10.3), ylim=(len(table) + 0.05, -1.55))
+    lefts, wide = (0.95, 2.1, 3.15, 4.2, 5.25, 6.4), (1.05, 1.0, 1.0, 1.0, 1.0, 1.5)
+    heads = ("reward in\ntraining", "1: at learning\nrate 0", "2: training,\n30 updates")
+    heads += ("3: then\nat rest", "4: rate 0, one\ngenerator", "checksum in\ntraining")
+    for left, width, head in zip(lefts, wide, heads, strict=True):
+        show.style.centred(axes, left + width / 2, -0.42, head, fontsize=8)
+    words = "gap, in the last update of experiment"
+    show.style.centred(axes, 4.15, -1.25, words, weight="bold")
+    axes.plot([2.1, 6.2], [-0.95, -0.95], color=show.style.GREY, linewidth=1)
+    axes.text(8.05, -0.42, "what tells it apart", weight="bold", fontsize=9, va="center")
+    for row, (colour, (bug, found)) in enumerate(zip(LINES, table.items(), strict=True)):
+        look = {"color": colour, "weight": "bold", "va": "center", "ha": "right", "fontsize": 10}
+        axes.text(0.85, row + 0.45, bug, **look)
+        for left, width, words in zip(lefts, wide, found, strict=True):
+            hue, share = ("#999999", 0.15) if words in QUIET else (palette.WRONG, palette.GROUND)
+            show.style.box(axes, left, row, width, 0.9, **palette.ground(hue, share))
+            weight = "normal" if words in QUIET else "bold"
+            show.style.centred(axes, left + width / 2, row + 0.45, words, weight=weight)
+        axes.text(8.05, row + 0.45, TELLS.get(tuple(found[1:]), ""), va="center", fontsize=9)
+    plt.show()
+
+
 def tree() -> None:
     """One tree over eight leaves, shared by 2 and by 4 ranks."""
     title = "The same seven additions in the same order, whoever does them"
