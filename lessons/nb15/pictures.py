@@ -1,6 +1,7 @@
 """The pictures that notebook 15 alone draws."""
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -73,8 +74,13 @@ def arrows(gradients: Mapping[str, Tensor]) -> None:
     for name, end, (colour, width) in zip(gradients, ends, looks, strict=True):
         arrow = {"arrowstyle": "-|>", "color": colour, "lw": width, "shrinkA": 0, "shrinkB": 0}
         axes.annotate("", end, (0, 0), arrowprops=arrow)
-        cosine = cosine_similarity(gradients[name], right, dim=0).item()
-        label = name if gradients[name] is right else f"{name}: cosine {cosine:.2f}"
+        found, label = gradients[name], name
+        if found is not right:
+            ratio = (found @ right / (right @ right)).item()
+            cosine = cosine_similarity(found, right, dim=0).item()
+            label = f"{name}:\nratio {ratio:.2f}, cosine {cosine:.2f}"
+            foot = [ratio * value for value in right.tolist()]  # the nearest point on the right one
+            axes.plot(*zip(end, foot, strict=True), color=colour, ls=":", lw=2)
         axes.text(end[0] + 4, end[1], label, color=colour, va="center")
     for at, limits in enumerate((axes.set_xlim, axes.set_ylim)):
         low, high = min(0, *(end[at] for end in ends)), max(0, *(end[at] for end in ends))
@@ -140,12 +146,45 @@ def terms(experts: bool = False) -> None:
     for column, axis in enumerate(("dp", "pp", "cp", "tp")):
         show.style.centred(axes, 3.35 + 1.25 * column, -0.35, axis, weight="bold")
     for row, (kind, found) in enumerate(rows.items()):
-        axes.text(2.6, row + 0.45, kind, ha="right", va="center", fontsize=9)
+        axes.text(2.6, row + 0.45, f"{row + 1}. {kind}", ha="right", va="center", fontsize=9)
         for column, each in enumerate(found.split()):
             words, colour = WORDS[each]
             left = 2.75 + 1.25 * column
             show.style.box(axes, left, row, 1.2, 0.9, **palette.ground(colour))
-            show.style.centred(axes, left + 0.6, row + 0.45, words, fontsize=7.5)
+            show.style.centred(axes, left + 0.6, row + 0.45, words, fontsize=8)
+    plt.show()
+
+
+def token_weights(found: Tensor, right: float) -> None:
+    """How much each token counts in the gradient of Megatron-LM#7513, and how much it should.
+
+    Args:
+        found: the weight of each token, those of 4 ranks one after another; 0 for padding.
+        right: the weight that every valid token should have.
+    """
+    title = "Megatron-LM#7513, as reported: how much does each token count?"
+    axes = show.style.axes(3.6, title, "token", "its weight in the gradient")
+    places = range(len(found))
+    for rank, members in enumerate(zip(*[iter(places)] * (len(found) // 4), strict=True)):
+        look = palette.ground(palette.colour(rank))
+        counted = [place for place in members if found[place] > 0]
+        for place in counted:
+            show.style.box(axes, place - 0.4, 0, 0.8, right, fc="none", ec="#999999", ls=":")
+            axes.bar(place, found[place].item(), 0.8, **look)
+            words = str(Fraction(found[place].item()).limit_denominator(100))
+            show.style.centred(axes, place, found[place].item() / 2, words)
+        middle = sum(members) / len(members)
+        show.style.centred(axes, middle, 1.3 * right, f"rank {rank}", weight="bold")
+        if not counted:
+            show.style.centred(axes, middle, right / 2, "only padding", color=show.style.GREY)
+        if rank:
+            axes.axvline(members[0] - 0.5, color="#DDDDDD", lw=1, zorder=0)
+    valid = int((found > 0).sum())
+    axes.plot([-0.5, valid - 0.5], [right, right], color="black", ls="--", lw=1.2)
+    words = f"right: {Fraction(right).limit_denominator(100)} for each token"
+    axes.text(valid - 0.35, right, words, va="center", bbox={"fc": "white", "ec": "none", "pad": 1})
+    axes.set(xlim=(-0.6, len(found) - 0.4), ylim=(0, 1.4 * right), yticks=(0, 0.05, 0.1, 0.15))
+    axes.set_xticks(places, [place if found[place] > 0 else "pad" for place in places])
     plt.show()
 
 
