@@ -1,10 +1,12 @@
 """The pictures that notebook 02 alone draws."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.patches import Circle
 
 from course_utils.show import style
 from nbtorchrun import palette
@@ -226,6 +228,66 @@ def travelled(models: Mapping[str, Mapping[str, int]]) -> None:
     axes.invert_yaxis()
     axes.figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=9)
     plt.show()
+
+
+def star_and_ring() -> None:
+    """Who sends parameters and gradients to whom: our DataParallel, and DDP with a ring."""
+    bytes_ = "2 (N \N{MINUS SIGN} 1) S bytes"
+    title = f"Both move {bytes_}; in the star, device 0 sends or gets all of them"
+    star, ring, growth = style.mosaic("AAABBBCCC", 3.5, title)
+    copies, gradients = WAY["replicate"], WAY["backward"]
+    turns = [math.radians(90 - 360 * other / 3) for other in range(3)]  # device 1 is at the top
+    places = [(0.0, 0.0), *((1.5 * math.cos(turn), 1.5 * math.sin(turn)) for turn in turns)]
+    labels = ((0.43, 1.5), (0.9, -1.35), (-1.7, -1.35))  # beside devices 1, 2 and 3
+    around = _circles(star, places)
+    for other in range(1, DEVICES):
+        _between(star, around[0], around[other], color=copies)
+        _between(star, around[other], around[0], color=gradients)
+    around = _circles(ring, [(0, 1.3), (1.3, 0), (0, -1.3), (-1.3, 0)])
+    for device in range(DEVICES):
+        look = {"color": gradients, "connectionstyle": "arc3,rad=-0.2"}  # bent outwards
+        _between(ring, around[device], around[(device + 1) % DEVICES], **look)
+    words = {(0.43, 0.3): "sends 3 S\ngets 3 S", **dict.fromkeys(labels, "sends S\ngets S")}
+    for at, said in words.items():
+        style.centred(star, *at, said, ha="left", weight="bold" if "3" in said else "normal")
+    style.centred(ring, 0, 0, "each device\nsends 1.5 S\ngets 1.5 S", weight="bold")
+    for axes, head in ((star, "a star: our DataParallel, N = 4"), (ring, "a ring: DDP, N = 4")):
+        axes.set(xlim=(-1.95, 1.95), ylim=(-1.75, 1.9), aspect="equal")
+        axes.axis("off")
+        axes.set_title(head, fontsize=10)
+
+    devices = range(2, 9)
+    ways = {"DataParallel": [n - 1 for n in devices], "DDP": [2 * (n - 1) / n for n in devices]}
+    for way, sent in ways.items():
+        growth.plot(devices, sent, "o-", ms=4, color=RACERS[way])
+        name = {"DataParallel": "star:\nN \N{MINUS SIGN} 1", "DDP": "ring: less than 2"}[way]
+        at = (5.0, 5.6) if way == "DataParallel" else (5.6, 0.75)
+        style.centred(growth, *at, name, color=RACERS[way], weight="bold")
+    growth.set_title("the busiest device sends", fontsize=10)
+    growth.set(xlabel="devices N", ylabel="in units of S", ylim=(0, 7.5))
+    growth.set_xticks(devices)
+    shown = {"copies of the parameters": copies, "gradients and their sums": gradients}
+    handles = [plt.Line2D([], [], color=colour, lw=2) for colour in shown.values()]
+    look = {"loc": "outside lower left", "ncols": 2, "frameon": False, "fontsize": 9}
+    growth.figure.legend(handles, list(shown), **look)
+    plt.show()
+
+
+def _circles(axes: Axes, places: Sequence[tuple[float, float]]) -> list[Circle]:
+    """A circle for each device, with its number."""
+    made = []
+    for device, place in enumerate(places):
+        look = {**palette.ground(palette.colour(device)), "lw": 1.5}
+        made.append(axes.add_patch(Circle(place, 0.33, **look)))
+        style.centred(axes, *place, str(device), fontsize=11)
+    return made
+
+
+def _between(axes: Axes, start: Circle, end: Circle, **look: Any) -> None:
+    """A bent arrow from one circle to another, outside of both."""
+    bend = {"connectionstyle": "arc3,rad=0.2", "shrinkA": 2, "shrinkB": 2, "lw": 1.8}
+    ends = {"patchA": start, "patchB": end}
+    _arrow(axes, start.get_center(), end.get_center(), **bend | ends | look)
 
 
 def race(raced: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
