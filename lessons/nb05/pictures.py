@@ -7,6 +7,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
+from matplotlib.ticker import MultipleLocator
 
 from course_utils.show import style
 from nbtorchrun import palette
@@ -27,6 +28,7 @@ LOOK = {  # of what a rank does; messages of two kinds have one colour
     "all-gather": {"facecolor": palette.ACTIVITY["message"]},
     "reduce-scatter": {"facecolor": palette.ACTIVITY["message"], "hatch": "////"},
 }
+HELD = 0.85  # of a kind's colour, in parts that a rank holds
 SEEN = 0.02  # of the largest kind: less is too thin to see
 PHASES = ("forward", "backward", "step")
 PARTS = {  # of two lanes: what the GPU does, and what the link does
@@ -55,6 +57,7 @@ def memory(
     y: str,
     limit: tuple[float, str] | None = None,
     turns: bool = False,
+    notes: Mapping[str, Sequence[tuple[str, float, float]]] | None = None,
 ) -> None:
     """Draw what is alive during a step, stacked by kind; a panel for each way to train.
 
@@ -64,6 +67,8 @@ def memory(
         y: the vertical axis's name, with its unit.
         limit: how much fits, and what to call it.
         turns: write how much is alive where a phase ends and the next one begins.
+        notes: label to what to write into its panel, each with its place: the phase, counted from
+            0, and the height.
     """
     rows = -(-len(steps) // 3)  # up to three side by side
     columns = -(-len(steps) // rows)
@@ -77,9 +82,12 @@ def memory(
         axes.set_title(f"{label}: at most {peak:.3g}", loc="left", fontsize=10)
         axes.set_xlabel("operations, in order")
         if turns:
+            axes.yaxis.set_major_locator(MultipleLocator(2))
             alive = [sum(now) for now in zip(*step["history"].values(), strict=True)]
             for phase, turn in enumerate(step["turns"], start=1):
                 _number(axes, phase, alive[turn - 1])
+        for words, phase, height in (notes or {}).get(label, ()):
+            style.centred(axes, phase, height, words, fontsize=8)
         if limit:
             axes.axhline(limit[0], **LINE)
             place = {"xytext": (3, 4), "textcoords": "offset points", "va": "bottom"}
@@ -254,50 +262,95 @@ def storage(*, title: str) -> None:
     plt.show()
 
 
-def one_layer(*, ranks: int, title: str) -> None:
-    """Draw which parts of a layer each rank holds in each moment of a step."""
-    moments = (  # above; what is whole: the parameters, the gradient; the gradient's shard
-        ("between\nsteps", False, None),
-        ("gather,\ncompute", True, None),
-        ("discard", False, None),
-        ("gather again,\ncompute\nbackward", True, "whole"),
-        ("discard,\nreduce-\nscatter", False, "shard"),
-    )
-    axes = style.axes(1.5 + 0.62 * ranks, title)
+def one_layer(*, ranks: int, shard: int, title: str) -> None:
+    """Draw what each rank holds of one layer, in each moment of forward and of backward.
+
+    Args:
+        shard: megabytes of a rank's shard.
+    """
+    whole = ranks * shard
+    sum_of = lambda *parts: f"{' + '.join(map(str, parts))} = {sum(parts)} MB"
+    own, every, mean = ("parameters", False), ("gathered", True), ("gradients", False)
+    both = own, every, ("gradients", True)
+    moments = {  # above; what is held, and whether all parts of it; its megabytes; what follows
+        "FORWARD": (
+            ("before the\nlayer's turn", (own,), f"{shard} MB", "all-\ngather"),
+            ("the layer\ncomputes", (own, every), sum_of(shard, whole), "discard"),
+            ("other layers\ncompute", (own,), f"{shard} MB", ""),
+        ),
+        "BACKWARD": (
+            ("before the\nlayer's turn", (own,), f"{shard} MB", "all-\ngather"),
+            ("the layer's\nbackward", both, sum_of(shard, whole, whole), "discard"),
+            (
+                "each rank has its\nown gradient",
+                both[::2],
+                sum_of(shard, whole),
+                "reduce-\nscatter",
+            ),
+            ("a shard of the\naverage gradient", (own, mean), sum_of(shard, shard), ""),
+        ),
+    }
+    wide, far, strip, down = 1.5, 2.6, 0.3, 1.15
+    high = ranks * down + 1.6
+    axes = style.axes(1.9 + 1.05 * ranks, title)
     axes.axis("off")
-    wide = 1.25
-    for column, (name, whole, gradient) in enumerate(moments):
-        left = column * wide * 1.45
-        style.centred(axes, left + wide / 2, -0.2, name, va="bottom")
+    message = {"facecolor": "none", "edgecolor": palette.outline(palette.ACTIVITY["message"])}
+    for row, (name, columns) in enumerate(moments.items()):
+        top = row * high
+        look = {"ha": "left", "va": "bottom", "fontweight": "bold"}
+        style.centred(axes, -1.2, top - 0.62, name, **look)
         for rank in range(ranks):
-            for part in range(ranks):
-                x, width = left + wide * part / ranks, wide / ranks
-                frame = {"edgecolor": "#AAAAAA", "linewidth": 0.6}
-                colour = palette.colour(part) if whole or part == rank else "none"
-                style.box(axes, x, rank, width, 0.36, facecolor=colour, **frame)
-                if gradient:
-                    held = gradient == "whole" or part == rank
-                    colour = palette.MEMORY["gradients"] if held else "none"
-                    style.box(axes, x, rank + 0.42, width, 0.24, facecolor=colour, **frame)
-        if column:
-            middle = ranks / 2 - 0.2
-            axes.annotate("", (left - 0.08, middle), (left - 0.47, middle), arrowprops=ARROW)
-    for rank in range(ranks):
-        style.centred(axes, -0.12, rank + 0.2, f"rank {rank}", ha="right")
-    handles = [
-        Patch(color=palette.colour(rank), label=f"shard of rank {rank}") for rank in range(ranks)
-    ]
-    handles.append(Patch(color=palette.MEMORY["gradients"], label="gradient"))
-    axes.legend(
-        handles=handles,
-        ncols=ranks + 1,
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.02),
-        frameon=False,
-    )
-    axes.set_xlim(-0.9, len(moments) * wide * 1.45 - 0.4)
-    axes.set_ylim(ranks, -1.3)
+            look = {"ha": "right", "color": palette.colour(rank), "fontweight": "bold"}
+            style.centred(axes, -0.15, top + down * rank + strip / 2, f"rank {rank}", **look)
+        style.centred(axes, -0.15, top + down * ranks - 0.12, "each holds", ha="right", va="top")
+        for column, (words, held, size, follows) in enumerate(columns):
+            left = column * far
+            style.centred(axes, left + wide / 2, top - 0.12, words, va="bottom")
+            for rank in range(ranks):
+                for line, (kind, full) in enumerate(held):
+                    place = left, top + down * rank + strip * line
+                    _strip(axes, *place, wide, strip - 0.03, kind, rank, ranks, full)
+            look = {"fontweight": "bold", "va": "top"}
+            style.centred(axes, left + wide / 2, top + down * ranks - 0.12, size, **look)
+            if follows:
+                middle, start = top + down * ranks / 2 - 0.1, left + wide
+                sends = follows != "discard"
+                look = {"bbox": {"boxstyle": "round,pad=0.3"} | message} if sends else {}
+                look["va"] = "bottom"
+                style.centred(axes, start + (far - wide) / 2, middle - 0.25, follows, **look)
+                ends = (start + far - wide - 0.12, middle), (start + 0.12, middle)
+                axes.annotate("", *ends, arrowprops=ARROW)
+    names = {
+        "parameters": "the rank's shard",
+        "gathered": "gathered parameters",
+        "gradients": "gradient",
+    }
+    solid = {kind: palette.ground(palette.MEMORY[kind], HELD) for kind in names}
+    handles = [Patch(label=words, **solid[kind]) for kind, words in names.items()]
+    handles.append(Patch(label="a message", **message))
+    place = {"loc": "center left", "bbox_to_anchor": (3 * far - 0.45, 0.5 * down * ranks)}
+    axes.legend(handles=handles, frameon=False, bbox_transform=axes.transData, **place)
+    axes.set_xlim(-1.25, 3 * far + wide + 0.2)
+    axes.set_ylim(2 * high - 1.25, -1.1)
     plt.show()
+
+
+def _strip(
+    axes: Axes,
+    left: float,
+    top: float,
+    width: float,
+    height: float,
+    kind: str,
+    rank: int,
+    ranks: int,
+    full: bool,
+) -> None:
+    """One row of parts, of which a rank holds all or only its own."""
+    for part in range(ranks):
+        filled = palette.ground(palette.MEMORY[kind], HELD) if full or part == rank else {}
+        look = {"facecolor": "none", "edgecolor": "#BBBBBB", "linewidth": 0.6} | filled
+        style.box(axes, left + width * part / ranks, top, width / ranks, height, **look)
 
 
 def overlap(run: Run, *, title: str) -> None:
