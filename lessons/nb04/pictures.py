@@ -380,6 +380,100 @@ def _node(axes: Axes, rank: int, level: int, value: int, ranks: int) -> Rectangl
     return made
 
 
+def over_time(runs: Mapping[str, Run], link: cost.Costs, sizes: Mapping[str, float]) -> None:
+    """All-reduces over time, and a ring of as many ranks below: who sends to whom in each step.
+
+    Args:
+        runs: name to a run of `watch_four.py`.
+        link: what a message costs on the link of each rank.
+        sizes: name to the bytes of the tensor; each has a column.
+    """
+    ranks = len(next(iter(runs.values())).ranks)
+    ways = {name: _steps_of(run) for name, run in runs.items()}
+    # The ring has a lane more: its last rank sends to rank 0, which stands below once more.
+    ways["ring"] = [[(r, r + 1, 1 / ranks) for r in range(ranks)]] * 2 * (ranks - 1)
+    ends = {
+        (way, name): sum(_microseconds(step, size, link) for step in steps)
+        for way, steps in ways.items()
+        for name, size in sizes.items()
+    }
+    room = 75  # for a label
+    widths = [max(ends[way, name] for way in ways) + room for name in sizes]
+    lanes = {way: ranks + (way == "ring") for way in ways}
+    title = "An arrow: a message from one rank to another. The thicker, the more bytes."
+    look = {"sharex": "col", "width_ratios": widths, "height_ratios": list(lanes.values())}
+    height = 1.4 + 0.4 * sum(lanes.values())
+    every = style.panels(len(ways), len(sizes), height, title, **look)
+    for axes, (way, name) in zip(every, ends, strict=True):
+        _lanes(axes, ways[way], ranks, sizes[name], max(sizes.values()), link)
+        count, first = lanes[way], name == next(iter(sizes))
+        words = f"{ends[way, name]:.0f} µs"
+        style.centred(axes, ends[way, name] + 12, (count - 1) / 2, words, ha="left")
+        names = [f"rank {rank}" if rank < ranks else "rank 0 again" for rank in range(count)]
+        axes.set_yticks(range(count) if first else [], names if first else [])
+        title = f"{way}, {name}: {len(ways[way])} messages in a row" if first else name
+        axes.set_title(title, loc="left", fontsize=10)
+        axes.set_ylim(count - 0.55, -0.45)
+        axes.set_xlim(-2, max(ends[each, name] for each in ways) + room)
+        axes.set_xticks(range(0, int(axes.get_xlim()[1]), 100))
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+    for axes in every[-len(sizes) :]:
+        axes.set_xlabel("microseconds")
+    looks = {
+        "\u03b1, with the number of the step": {"facecolor": style.GREY},
+        "the message has arrived": {"facecolor": "white", "edgecolor": style.GREY},
+        "nothing to do": palette.ground(palette.ACTIVITY["wait"]),
+    }
+    handles = [Rectangle((0, 0), 1, 1, **look) for look in looks.values()]
+    place = {"loc": "outside lower center", "ncols": 3, "frameon": False, "fontsize": 8.5}
+    every[0].figure.legend(handles, looks, **place)
+    plt.show()
+
+
+def _steps_of(run: Run) -> list[list[tuple[int, int, float]]]:
+    """Step by step, the messages of a run: from whom, to whom, and the share of the tensor."""
+    sent = [each for each in run.reports if each.get("sends") is not None]
+    steps: list[list] = [[] for _ in range(1 + max(each["step"] for each in sent))]
+    for each in sent:
+        share = len(each["sends"]) / len(each["holds"])
+        steps[each["step"]].append((each["rank"], each["to"], share))
+    return steps
+
+
+def _microseconds(step: Sequence[tuple[int, int, float]], size: float, link: cost.Costs) -> float:
+    """How long a step takes, whose messages all begin at the same time."""
+    return 1e6 * max(cost.seconds(cost.EXCHANGE, share * size, link) for *_, share in step)
+
+
+def _lanes(
+    axes: Axes, steps: Sequence, ranks: int, size: float, largest: float, link: cost.Costs
+) -> None:
+    """The messages of one all-reduce, in a lane for each rank."""
+    start, stub = 0.0, 1e6 * link.alpha
+    total = sum(_microseconds(step, size, link) for step in steps)
+    lanes = 1 + max(target for step in steps for _, target, _ in step)
+    axes.hlines(range(lanes), 0, total, color="#DDDDDD", linewidth=0.8, zorder=0)
+    for number, step in enumerate(steps, 1):
+        end = start + _microseconds(step, size, link)
+        busy = {rank for source, target, _ in step for rank in (source, target)}
+        for rank in set(range(ranks)) - busy:
+            look = {"facecolor": palette.ground(palette.ACTIVITY["wait"])["facecolor"]}
+            style.box(axes, start, rank - 0.3, end - start, 0.6, **look)
+        for source, target, share in step:
+            place = {"width": stub, "height": 0.5, "lw": 0.6}
+            begun = Rectangle((start, source - 0.25), **place, facecolor=style.GREY, edgecolor="w")
+            ground = palette.ground(palette.colour(target % ranks))
+            there = Rectangle((end - 3, target - 0.25), 3, 0.5, lw=0.8, zorder=3, **ground)
+            axes.add_patch(begun)
+            axes.add_patch(there)
+            words = {"color": "white", "fontsize": 8, "fontweight": "bold"}
+            style.centred(axes, start + stub / 2, source + 0.02, f"{number}", **words)
+            look = {"arrowstyle": "-|>", "color": palette.colour(source), "mutation_scale": 11}
+            _edge(axes, begun, there, **look, lw=1 + 3.5 * share * size / largest, shrinkA=0)
+        start = end
+
+
 def _edge(axes: Axes, start: Rectangle | Circle, end: Rectangle | Circle, **look: Any) -> None:
     """An arrow or a line from the middle of one shape to that of another, outside of both."""
     look = {"patchA": start, "patchB": end, "shrinkA": 2, "shrinkB": 2, "lw": 1.6} | look
