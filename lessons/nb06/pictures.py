@@ -1,5 +1,7 @@
 """The pictures that notebook 06 alone draws."""
 
+import re
+
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
@@ -54,37 +56,45 @@ def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float]) -> 
     axes.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": show.style.GREY})
 
 
-def f_and_g() -> None:
-    """What f and g do in each pass: a copy and a sum, and the other way round."""
-    title = "f and g: what one copies, the other adds up; black is an all-reduce"
-    every = show.style.panels(1, 2, 2.7, title)
-    for axes, way in zip(every, ("forward", "backward"), strict=True):
+NUMBERED = 1.9  # how wide a box with four numbers is
+
+
+def f_and_g(terms: list[list[int]]) -> None:
+    """What f and g do in each pass: a copy and a sum, and the other way round.
+
+    Args:
+        terms: what each rank adds to the gradient of x.
+    """
+    title = "An MLP on two ranks: one pass copies, the other adds up; black is an all-reduce"
+    for axes, way in zip(show.style.panels(2, 1, 3.9, title), ("forward", "backward"), strict=True):
         axes.axis("off")
-        axes.set(xlim=(-0.6, 6.6), ylim=(2.35, -0.2))
+        axes.set(xlim=(-0.1, 13.2), ylim=(2.55, -0.2))
         axes.set_title(way, loc="left", fontsize=10)
         forward = way == "forward"
-        names = ("x", "y") if forward else ("dL/dx", "dL/dy")
-        for left, name in ((-0.5, names[0]), (5.6, names[1])):
-            show.style.box(axes, left, 0.55, 0.9, 0.8, **palette.ground(GREY))
-            show.style.centred(axes, left + 0.45, 0.95, name)
-        bar = 4.75 if forward else 0.8
-        show.style.box(axes, bar, 0.05, 0.45, 1.8, facecolor="black")
-        look = {"color": "white", "weight": "bold"}
-        show.style.centred(axes, bar + 0.22, 0.95, "g" if forward else "f", **look)
-        for rank in range(2):
+        total = [sum(each) for each in zip(*terms, strict=True)]
+        names = ("x", "y = y0 + y1") if forward else (f"dL/dx\n{total}", "dL/dy")
+        for left, name in ((0, names[0]), (11.2, names[1])):
+            show.style.box(axes, left, 0.55, NUMBERED, 0.8, **palette.ground(GREY))
+            show.style.centred(axes, left + NUMBERED / 2, 0.95, name)
+        for left, name, sums in ((2.6, "f", not forward), (10.0, "g", forward)):
+            look = {"facecolor": "black"} if sums else palette.ground(GREY)
+            show.style.box(axes, left, 0.05, 0.5, 1.8, **look)
+            ink = {"color": "white" if sums else "black", "weight": "bold"}
+            show.style.centred(axes, left + 0.25, 0.95, name, **ink)
+            words = f"{name} adds up: all-reduce" if sums else f"{name} copies: sends nothing"
+            show.style.centred(axes, left + 0.25, 2.2, words)
+        for rank, term in enumerate(terms):
             top = 0.05 + 1.0 * rank
-            show.style.box(axes, 2.0, top, 2.0, 0.8, **palette.ground(palette.colour(rank)))
-            show.style.centred(axes, 3.0, top + 0.4, f"rank {rank}: A{rank}, B{rank}")
-            if forward:
-                ends = ((0.45, 0.95), (1.95, top + 0.4)), ((4.05, top + 0.4), (4.7, top + 0.4))
-            else:
-                ends = ((5.55, 0.95), (4.05, top + 0.4)), ((1.95, top + 0.4), (1.3, top + 0.4))
-            for start, end in ends:
-                _arrow(axes, start, end)
-        _arrow(axes, *(((5.2, 0.95), (5.55, 0.95)) if forward else ((0.8, 0.95), (0.45, 0.95))))
-        left, right = ("f: copy", "g: add up") if forward else ("f: add up", "g: copy")
-        for x, words in ((1.1, left), (4.9, right)):
-            show.style.centred(axes, x, 2.15, words)
+            middle = top + 0.4
+            show.style.box(axes, 5.7, top, 2.2, 0.8, **palette.ground(palette.colour(rank)))
+            show.style.centred(axes, 6.8, middle, f"rank {rank}: A{rank}, B{rank}")
+            for start, end in (((3.15, middle), (5.65, middle)), ((7.95, middle), (9.95, middle))):
+                _arrow(axes, *((start, end) if forward else (end, start)))
+            words = ("x", f"y{rank}") if forward else (str(term), "dL/dy")
+            show.style.centred(axes, 4.4, middle - 0.2, words[0])
+            show.style.centred(axes, 8.95, middle - 0.2, words[1])
+        for start, end in (((1.95, 0.95), (2.55, 0.95)), ((10.55, 0.95), (11.15, 0.95))):
+            _arrow(axes, *((start, end) if forward else (end, start)))
     plt.show()
 
 
@@ -238,14 +248,31 @@ def vocabulary(logits: list[list[float]], targets: list[int], ranks: int) -> Non
     plt.show()
 
 
-def curves(found: dict[str, list[float]]) -> None:
-    """The loss of each version of the model, by its mistake."""
-    title = "Sixty steps on one batch, 2 ranks: every version learns it"
-    axes = show.style.axes(3.0, title, "step", "loss (log scale)")
+def curves(found: dict[str, list[float]], run: Run) -> None:
+    """The loss of each version of the model, and how far each is from one process.
+
+    Args:
+        found: the losses of each version, by its mistake.
+        run: a run in which rank 0 printed how far each mistake is off, and reported as a claim how
+            far the right version is.
+    """
+    off = {"none": max(r["worst"] for r in run.reports if "one process" in r.get("claim", ""))}
+    off |= {m: float(n) for m, n in re.findall(r"(\S.*?) +off by (\S+)", run.ranks[0].stdout)}
+    title = "The loss finds none of the three mistakes, and the comparison finds all three"
+    left, right = show.style.panels(1, 2, 3.3, title, width_ratios=(3, 2))
     for number, (mistake, losses) in enumerate(found.items()):
         kind = "-" if number == 0 else "--"
-        axes.semilogy(losses, kind, color=LINES[number], label=mistake)
-    axes.legend(frameon=False, title="mistake")
+        left.semilogy(losses, kind, color=LINES[number], label=mistake)
+        right.barh(number, off[mistake], 0.6, **palette.ground(LINES[number]))
+        words = f" at most {off[mistake]:.0e}" if number == 0 else f" {off[mistake]:.3f}"
+        right.text(off[mistake], number, words, va="center", fontsize=9)
+    left.set(xlabel="step", ylabel="loss (log)")
+    left.set_title("two ranks, one batch: the loss", loc="left", fontsize=9)
+    left.legend(frameon=False, title="mistake", fontsize=9)
+    right.set(xscale="log", xlim=(1e-16, 10), xlabel="largest difference (log)")
+    right.set_yticks(range(len(off)), list(off), fontsize=9)
+    right.invert_yaxis()
+    right.set_title("five steps: how far from one process?", loc="left", fontsize=9)
     plt.show()
 
 
@@ -323,86 +350,120 @@ def per_rank(found: dict[str, list[dict]]) -> None:
     print(f"{'collectives':34}" + "".join(f"{r['calls']:9}" for r in last))
 
 
-BLOCK, HALF, SEND = 3.0, 1.5, 0.75  # how long a block, half of one and a message are drawn
-TURN = {"forward": (1, 2, 3), "backward": (3, 2, 1)}  # the order of three blocks
-MESSAGES = {  # of DDP and FSDP: what travels during the first, second and third block computed
-    ("DDP", "forward"): ("", "", ""),
-    ("DDP", "backward"): ("", "gradients 3", "gradients 2"),
-    ("FSDP", "forward"): ("gather 2", "gather 3", ""),
-    ("FSDP", "backward"): ("gather 2", "gather 1, gradients 3", "gradients 2"),
-}
+HALF, SEND = 1.5, 0.75  # how long half a block is drawn, and the all-reduce after it
+GATHER = 1.4  # how long the gather of a block is drawn; its gradients take as long or twice
 
 
 def waiting() -> None:
-    """A drawing of three blocks: when a rank computes, and when its messages travel."""
-    title = "A drawing of three blocks, time from left to right: who waits for messages?"
-    every = iter(show.style.panels(3, 2, 4.3, title))
-    for name in ("DDP", "FSDP", "tensor parallel"):
-        for way, order in TURN.items():
-            axes = next(every)
-            axes.axis("off")
-            axes.set(xlim=(-2.6, 3 * BLOCK + 6 * SEND + 0.1), ylim=(2.2, -0.15))
-            axes.set_title(f"{name}, {way}", loc="left", fontsize=9)
-            for row, words in enumerate(("products", "messages")):
-                show.style.centred(axes, -1.3, 0.5 + 1.05 * row, words, fontsize=8)
-            draw = _in_parts if name == "tensor parallel" else _as_blocks
-            draw(axes, order, MESSAGES.get((name, way), ()))
+    """A drawing of two blocks: when a rank computes, and when its messages travel."""
+    title = "A drawing of one step of two blocks, time from left to right: who waits for messages?"
+    lanes = {
+        "DDP waits for the last gradients": _ddp,
+        "FSDP waits for the first gather and the last gradients": _fsdp,
+        "tensor parallel, as we built it, waits after each half of a block": _in_turn,
+        "asynchronous tensor parallel, at best: parts travel while other parts are multiplied": (
+            _in_parts
+        ),
+    }
+    every = show.style.panels(4, 1, 5.4, title, bare=True)
+    for axes, (name, draw) in zip(every, lanes.items(), strict=True):
+        axes.set(xlim=(-2.1, 8 * (HALF + SEND) + 0.1), ylim=(2.1, -0.1))
+        axes.set_title(name, loc="left", fontsize=9)
+        for row, words in enumerate(("products", "messages")):
+            show.style.centred(axes, -1.1, 0.5 + 1.05 * row, words, fontsize=8)
+        draw(axes)
     plt.show()
 
 
-def _as_blocks(axes: Axes, order: tuple[int, ...], messages: tuple[str, ...]) -> None:
-    """Blocks without a gap, and below each what travels meanwhile."""
-    for place, (block, words) in enumerate(zip(order, messages, strict=True)):
-        left = place * BLOCK
-        show.style.box(axes, left, 0, BLOCK, 0.95, **palette.ground(palette.colour(0)))
-        show.style.centred(axes, left + BLOCK / 2, 0.48, f"block {block}", fontsize=8)
-        for part, each in enumerate(parts := words.split(", ") if words else ()):
-            width = BLOCK / len(parts)
-            _message(axes, left + part * width + 0.06, width - 0.12, each)
+def _ddp(axes: Axes) -> None:
+    _blocks(axes, 0.0)
+    _message(axes, 6 * HALF, 2 * GATHER, "gradients 2")
+    _wait(axes, 8 * HALF, 2 * GATHER)
+    _message(axes, 8 * HALF, 2 * GATHER, "gradients 1")
 
 
-def _in_parts(axes: Axes, order: tuple[int, ...], messages: tuple[str, ...]) -> None:
+def _fsdp(axes: Axes) -> None:
+    _wait(axes, 0.0, GATHER)
+    _message(axes, 0.0, GATHER, "gather\n1")
+    _blocks(axes, GATHER)
+    for halves, words in ((0, "gather 2"), (4, "gather 1"), (6, "gradients 2"), (8, "gradients 1")):
+        _message(axes, GATHER + halves * HALF, GATHER, words.replace(" ", "\n"))
+    _wait(axes, GATHER + 8 * HALF, GATHER)
+
+
+def _in_turn(axes: Axes) -> None:
     """Half a block, then its message, and no product meanwhile."""
-    left = 0.0
-    for block in order:
-        for half in ("att.", "MLP") if order[0] == 1 else ("MLP", "att."):
-            show.style.box(axes, left, 0, HALF, 0.95, **palette.ground(palette.colour(0)))
-            show.style.centred(axes, left + HALF / 2, 0.48, f"{half} {block}", fontsize=7)
-            left += HALF
-            show.style.box(axes, left, 0, SEND, 0.95, **OUTSIDE)
-            show.style.centred(axes, left + SEND / 2, 0.48, "wait", fontsize=6)
-            _message(axes, left + 0.04, SEND - 0.08, "g" if order[0] == 1 else "f")
-            left += SEND
+    for place, words in enumerate(_halves()):
+        left = place * (HALF + SEND)
+        _product(axes, left, HALF, words)
+        _wait(axes, left + HALF, SEND)
+        _message(axes, left + HALF, SEND, "f" if "back" in words else "g")
+
+
+def _in_parts(axes: Axes) -> None:
+    """Half a block after the other; parts travel during the first and the last products of each."""
+    for place, words in enumerate(_halves()):
+        _product(axes, place * HALF, HALF, words)
+        for part in (0, 1, 4, 5):
+            _message(axes, (place + part / 6) * HALF, HALF / 6, "")
+
+
+def _halves() -> list[str]:
+    """The halves of two blocks in the order of their products."""
+    order = ["att. 1", "MLP 1", "att. 2", "MLP 2"]
+    return [f"{half}\nforward" for half in order] + [f"{half}\nbackward" for half in order[::-1]]
+
+
+def _blocks(axes: Axes, left: float) -> None:
+    """Two blocks without a gap, forward and then backward."""
+    order = ("block 1\nforward", "block 2\nforward", "block 2\nbackward", "block 1\nbackward")
+    for place, words in enumerate(order):
+        _product(axes, left + 2 * HALF * place, 2 * HALF, words)
+
+
+def _product(axes: Axes, left: float, width: float, words: str) -> None:
+    show.style.box(axes, left, 0, width, 0.95, **palette.ground(palette.colour(0)))
+    show.style.centred(axes, left + width / 2, 0.48, words, fontsize=8)
+
+
+def _wait(axes: Axes, left: float, width: float) -> None:
+    show.style.box(axes, left, 0, width, 0.95, **OUTSIDE)
+    show.style.centred(axes, left + width / 2, 0.48, "wait", fontsize=7)
 
 
 def _message(axes: Axes, left: float, width: float, words: str) -> None:
-    show.style.box(axes, left, 1.1, width, 0.9, facecolor="black")
-    narrow = width < BLOCK / 2
-    words = words.replace("gradients", "grad.") if narrow else words
-    size = 6 if narrow else 7
-    show.style.centred(axes, left + width / 2, 1.55, words, color="white", fontsize=size)
+    show.style.box(axes, left + 0.03, 1.1, width - 0.06, 0.9, facecolor="black")
+    show.style.centred(axes, left + width / 2, 1.55, words, color="white", fontsize=7)
 
 
 def mesh() -> None:
-    """Four ranks as a mesh: tensor parallel along rows, FSDP along columns."""
-    axes = show.style.axes(2.6, "A mesh of 2 x 2 ranks: who shares what")
+    """Four ranks as a mesh, and the quarter of a row layer's weight that each of them stores."""
+    axes = show.style.axes(2.9, "A mesh of 2 x 2 ranks, and what each stores of one weight")
     axes.axis("off")
-    axes.set(xlim=(-3.2, 11.2), ylim=(3.35, -0.75))
+    axes.set(xlim=(-2.9, 14.3), ylim=(3.6, -1.0))
     for row in range(2):
         top = 1.7 * row
         look = {"facecolor": "white", "edgecolor": show.style.GREY, "linestyle": "--"}
-        show.style.box(axes, -0.2, top - 0.15, 5.6, 1.3, **look)
+        show.style.box(axes, -0.2, top - 0.15, 5.2, 1.3, **look)
         for column in range(2):
-            rank, left = 2 * row + column, 2.7 * column
-            show.style.box(axes, left, top, 2.5, 1.0, **palette.ground(palette.colour(rank)))
-            words = f"rank {rank}: shard {column}\nof the matrices"
-            show.style.centred(axes, left + 1.25, top + 0.5, words, fontsize=8)
-        words = f"a row, in one domain of fast links:\none model, batch {row}"
-        show.style.centred(axes, 8.2, top + 0.5, words, fontsize=8)
-    _arrow(axes, (0.0, -0.4), (5.2, -0.4))
-    show.style.centred(axes, 2.6, -0.65, "tensor parallel", weight="bold")
+            rank = 2 * row + column
+            look = palette.ground(palette.colour(rank))
+            left = 2.5 * column
+            show.style.box(axes, left, top, 2.3, 1.0, **look)
+            words = f"rank {rank}\nbatch {row}"
+            show.style.centred(axes, left + 1.15, top + 0.5, words, fontsize=8)
+            left, high = 7.6 + 2.6 * column, 0.1 + 1.4 * row
+            show.style.box(axes, left, high, 2.6, 1.4, **look)
+            show.style.centred(axes, left + 1.3, high + 0.7, f"rank {rank}", fontsize=8)
+        words = "these inputs:\nshard " + str(row)
+        show.style.centred(axes, 8.9 + 2.6 * row, 3.3, words, fontsize=8)
+        words = f"FSDP's\nhalf {row}"
+        show.style.centred(axes, 13.6, 0.8 + 1.4 * row, words, fontsize=8)
+    _arrow(axes, (0.0, -0.35), (4.8, -0.35))
+    show.style.centred(axes, 2.4, -0.7, "tensor parallel: fast links", weight="bold")
     _arrow(axes, (-0.6, 0.0), (-0.6, 2.7))
-    show.style.centred(axes, -1.9, 1.35, "FSDP shards\neach shard\nonce more", weight="bold")
+    show.style.centred(axes, -1.75, 1.35, "FSDP shards\neach shard\nonce more", weight="bold")
+    show.style.centred(axes, 10.2, -0.5, "the weight of a row layer\n(outputs, inputs)", fontsize=9)
     plt.show()
 
 
@@ -470,6 +531,7 @@ def share_of_messages(
     machine: str,
     times: dict[int, tuple[float, float]],
     one_card: dict[int, tuple[float, float]] | None = None,
+    box: int | None = None,
 ) -> None:
     """Milliseconds of a block's products and of its messages, and the share of the messages.
 
@@ -477,6 +539,7 @@ def share_of_messages(
         machine: whose times these are.
         times: number of ranks t -> (milliseconds of products, of messages).
         one_card: the same for the t that need two boxes, if a single card of each box sends.
+        box: how many GPUs stand in a box; with more ranks, two boxes are needed.
     """
     one_card = one_card or {}
     title = f"Calculated for a block on {machine}: products shrink, messages don't"
@@ -500,7 +563,6 @@ def share_of_messages(
         left.plot((before, t), (times[before][1], pair[1]), "s:", color=LINES[1])
         left.annotate("1 card", (t, pair[1]), (7, 0), **BESIDE)
         left.annotate("8 cards", (t, times[t][1]), (7, 0), **BESIDE)
-        left.set_xlim(right=1.9 * t)
     for place, ((product, message), hatch) in enumerate(bars.values()):
         share = 100 * message / (product + message)
         right.bar(place, share, 0.7, hatch=hatch, **palette.ground(LINES[1]))
@@ -508,9 +570,10 @@ def share_of_messages(
     right.set(xlabel="ranks t that share the block", ylabel="% of the time", ylim=(0, 100))
     right.set_xticks(range(len(bars)), list(bars), fontsize=9)
     right.set_title("share of the messages", loc="left", fontsize=9)
-    if one_card:  # where the first box is full
-        at = ranks.index(min(one_card))
-        for axes, edge in ((left, (ranks[at - 1] * ranks[at]) ** 0.5), (right, at - 0.5)):
+    if box:
+        at = ranks.index(box)
+        left.set_xlim(right=1.9 * ranks[-1])
+        for axes, edge in ((left, (box * ranks[at + 1]) ** 0.5), (right, at + 0.5)):
             axes.axvline(edge, color=show.style.GREY, linewidth=0.8)
             high = axes.get_xaxis_transform()
             axes.text(edge, 0.97, "one box ", ha="right", fontsize=8, transform=high)
