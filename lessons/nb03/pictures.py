@@ -1,5 +1,6 @@
 """The pictures of notebook 03."""
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -19,6 +20,12 @@ ARROW = {"arrowstyle": "-|>", "color": palette.NEUTRAL, "linewidth": 1.2, "shrin
 MESSAGE, BACKWARD = palette.ACTIVITY["message"], palette.ACTIVITY["backward"]
 EDGE = "#8A7A2A"  # around a message, which is pale on white
 LINES = ("-", "--", ":")
+PLANTED = {  # the versions of `forgetful.py`, in words
+    "NaiveDDP": "right",
+    "NoDivision": "nobody divides",
+    "NoAverage": "nobody averages",
+    "NoBroadcast": "nobody broadcasts",
+}
 WIDE = 1.2  # MiB: the least that has room for a number
 
 
@@ -105,20 +112,33 @@ def the_test() -> None:
 
 
 def distances(found: Mapping[str, Sequence[float]]) -> None:
-    """Draw how far each training ends from one process: a dot for each seed."""
-    title = "Three planted mistakes: who notices? (three seeds each)"
-    axes = style.axes(2.8, title, "largest distance from one process after five steps (log scale)")
-    for row, values in enumerate(found.values()):
-        axes.plot(values, [row] * len(values), "o", color=palette.NEUTRAL, ms=7, alpha=0.7)
+    """Draw how far each training ends from one process: a mark for each seed."""
+    title = "Three planted mistakes, three seeds each: who notices?"
+    axes = style.axes(3.2, title, "largest distance from one process after five steps (log scale)")
+    bound, tolerance, edges = 1e-12, 1e-3, (1e-17, 1e3)
+    labels = []
+    for row, (name, values) in enumerate(found.items()):
+        version, optimizer = name.split(", ")
+        look = {"color": palette.NEUTRAL, "ms": 8, "alpha": 0.8, "mec": "white", "mew": 0.6}
+        axes.plot(values, [row] * len(values), "o" if version == "NaiveDDP" else "X", **look)
+        labels.append(f"{PLANTED.get(version, version)}, {optimizer}")
+    zones = (
+        (edges[0], bound, "white", "equal up to rounding:\nboth tests accept this"),
+        (bound, tolerance, "#EEEEEE", "only a test that allows\n0.001 accepts this"),
+        (tolerance, edges[1], "white", "both tests\nnotice this"),
+    )
+    for left, right, colour, words in zones:
+        axes.axvspan(left, right, color=colour, zorder=0)
+        style.centred(axes, (left * right) ** 0.5, -1.15, words, fontsize=8.5)
+    for at, words in ((bound, "our bound: $10^{-12}$"), (tolerance, "0.001")):
+        axes.axvline(at, color=palette.NEUTRAL, linestyle="--", linewidth=1)
+        look = {"ha": "center", "va": "bottom", "fontsize": 9, "color": palette.NEUTRAL}
+        axes.text(at, -1.9, words, **look)
+    axes.set_title(title, loc="left", pad=20)
     axes.set_xscale("log")
-    axes.set_xlim(1e-17, 1e2)
-    axes.axvspan(1e-17, 1e-3, color="#EEEEEE", zorder=0)
-    look = {"fontsize": 8.5, "va": "center", "ha": "right"}
-    axes.text(8e-4, -0.62, "a tolerance of 0.001 accepts this", **look)
-    axes.axvline(1e-12, color=palette.NEUTRAL, linestyle="--", linewidth=1)
-    axes.text(7e-13, -0.62, "our bound: $10^{-12}$", **look)
-    axes.set_yticks(range(len(found)), list(found))
-    axes.set_ylim(len(found) - 0.5, -1)
+    axes.set_xlim(*edges)
+    axes.set_yticks(range(len(found)), labels)
+    axes.set_ylim(len(found) - 0.5, -1.8)
     plt.show()
 
 
@@ -321,31 +341,43 @@ def _length(step: Sequence[tuple[str, float, float]]) -> float:
 
 
 def bathtub(rows: Sequence[tuple[float, int, float, float]], backward: float) -> None:
-    """Draw milliseconds per step over the cap of a bucket.
+    """Draw milliseconds per step over the cap of a bucket, with its two walls and its floor.
 
     Args:
         rows: the cap in layers, how many messages it makes, and the milliseconds of the shortest
             and of the longest step.
         backward: milliseconds of computing alone.
     """
-    title = "How large should a bucket be? (numbers: messages; bars: up to the longest step)"
-    axes = style.axes(3.5, title, "cap of a bucket, in layers (log scale)", "ms per step")
+    title = "The size of a bucket: two walls, and a floor between them"
+    axes = style.axes(4.2, title, "cap of a bucket, and the messages it makes", "ms per step")
     caps, counts, least, most = zip(*rows, strict=True)
-    words, top = {"color": palette.NEUTRAL, "fontsize": 9}, max(most)
+    places, top = range(len(rows)), max(most)
+    floor = [place for place in places if least[place] <= 1.1 * min(least)]
+    left, right, height = floor[0] - 0.5, floor[-1] + 0.5, 1.45 * top
+    pale = palette.ground(MESSAGE, 0.25)["facecolor"]
+    for start, end, colour, words in (
+        (-0.5, left, pale, "left wall:\nmany messages,\neach pays the latency"),
+        (left, right, "white", "floor: within 10 %\nof the shortest step"),
+        (right, len(rows) - 0.5, pale, "right wall:\na large last message,\nand nothing hides it"),
+    ):
+        axes.axvspan(start, end, color=colour, zorder=0)
+        style.centred(axes, (start + end) / 2, 0.97 * height, words, va="top", fontsize=9.5)
     above = [high - low for low, high in zip(least, most, strict=True)]
-    look = {"color": palette.NEUTRAL, "capsize": 4, "linewidth": 1.2}
-    axes.errorbar(caps, least, [[0] * len(above), above], fmt="o-", **look)
-    for cap, count, high in zip(caps, counts, most, strict=True):
-        axes.text(cap, high + 0.03 * top, str(count), ha="center", va="bottom", fontsize=9)
+    bars = {"ecolor": "#999999", "elinewidth": 1.2, "capsize": 4}
+    look = {"color": palette.NEUTRAL, "linewidth": 2, "ms": 7} | bars
+    axes.errorbar(places, least, [[0] * len(above), above], fmt="o-", **look)
+    for place, low in zip(places, least, strict=True):
+        at = (place - 0.1, low - 0.025 * height)
+        axes.text(*at, f"{low:g}", ha="center", va="top", fontsize=9)
     axes.axhline(backward, ls="--", color=palette.NEUTRAL, linewidth=1)
-    alone = f"computing alone: {backward:g} ms"
-    axes.text(caps[0], 0.93 * backward, alone, va="top", **words)
-    axes.text(2 * caps[0], 1.02 * top, "latency, many times", va="center", **words)
-    axes.text(1.1 * caps[-1], most[-1] + 0.16 * top, "no overlap", ha="right", **words)
-    axes.set_xscale("log")
-    axes.set_ylim(0, 1.25 * top)
-    axes.set_xticks(ticks := [0.01, 0.1, 0.25, 0.5, 1, 2, 3, 6, 12], map(str, ticks))
-    axes.xaxis.set_minor_formatter("")
+    words = f"computing alone: {backward:g} ms"
+    axes.text(-0.4, 0.92 * backward, words, va="top", fontsize=9, color=palette.NEUTRAL)
+    names = [f"{cap:g} layer" + "s" * (cap != 1) if cap >= 0.1 else "one gradient" for cap in caps]
+    sent = [f"{count} message" + "s" * (count > 1) for count in counts]
+    ticks = [f"{name}\n{words}" for name, words in zip(names, sent, strict=True)]
+    axes.set_xticks(places, ticks, fontsize=9)
+    axes.set_xlim(-0.5, len(rows) - 0.5)
+    axes.set_ylim(0, height)
     plt.show()
 
 
@@ -438,19 +470,34 @@ def roofline(
             number of machines; gives the seconds of computing alone and of the step.
         links: name to bytes per second that leave a machine.
     """
-    title = "When do messages hide? (triangles: from here on all is hidden)"
+    title = "When do messages hide? From each triangle on, a GPU never waits"
     words = "tokens per GPU and step (log scale)", "% of the step spent computing"
-    axes = style.axes(3.4, title, *words)
-    tokens = [10 ** (2 + 3.5 * k / 700) for k in range(701)]
+    axes = style.axes(3.8, title, *words)
+    tokens = [10 ** (2 + 3 * k / 700) for k in range(701)]
+
+    def share(n: float, link: float) -> float:
+        computing, step = seconds(n, link, 128)
+        return 100 * computing / step
+
     for (name, link), line in zip(links.items(), LINES, strict=True):
-        look = {"color": palette.NEUTRAL, "linestyle": line, "label": name}
-        shares = [(computing := seconds(n, link, 128))[0] / computing[1] for n in tokens]
-        axes.semilogx(tokens, [100 * share for share in shares], **look)
-        knee = next(n for n, share in zip(tokens, shares, strict=True) if share > 0.999)
-        axes.plot([knee], [100], "v", color=EDGE, ms=8, clip_on=False)
-    axes.set_ylim(0, 105)
+        shares = [share(n, link) for n in tokens]
+        axes.semilogx(tokens, shares, color=palette.NEUTRAL, linestyle=line, linewidth=2)
+        tenths = range(1, 1_000_000)  # of a token
+        knee = tenths[bisect_left(tenths, 100 - 1e-9, key=lambda n: share(n / 10, link))] / 10
+        axes.plot([knee], [100], "v", color=EDGE, ms=9, clip_on=False, zorder=5)
+        style.centred(axes, knee, 109, f"{knee:,.0f} tokens", fontsize=9.5)
+        beside = next(n for n, each in zip(tokens, shares, strict=True) if each > 60)
+        words = name.replace(" of ", " of\n")
+        axes.text(1.12 * beside, 55, words, fontsize=9.5, va="center")
+    few, link = 1000, list(links.values())[1]
+    axes.plot([few], [share(few, link)], "o", color=palette.NEUTRAL, ms=7)
+    words = f"{few:,} tokens:\n{share(few, link):.0f} % of the step"
+    axes.text(0.92 * few, share(few, link) + 9, words, fontsize=9, ha="right", va="center")
+    axes.set_xlim(tokens[0], tokens[-1])
+    axes.set_xticks(ticks := [100, 1000, 10_000, 100_000], [f"{each:,}" for each in ticks])
+    axes.set_ylim(0, 116)
+    axes.set_yticks(range(0, 101, 20))
     axes.grid(alpha=0.2)
-    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 0.05))
     plt.show()
 
 
