@@ -67,25 +67,26 @@ def memory(held: Mapping[str, float], layers: int) -> None:
 
 def rings(cuts: Sequence[Any], node: int) -> None:
     """Cuts of two machines, and the rings of one group of dp x cp: how much a card carries."""
-    title = f"Two machines of {node} GPUs: the rings of one group of dp x cp"
-    panels = show.style.panels(1, len(cuts), 4.2, title, bare=True)
-    whole = 7.5  # points for all that one GPU sends
+    title = f"Two machines of {node} GPUs: the rings that carry the gradients"
+    panels = show.style.panels(1, len(cuts), 4.4, title, bare=True)
+    whole = 9  # points for all that one GPU sends
     for axes, cut in zip(panels, cuts, strict=True):
         # Ranks count tp, cp, pp, dp. In its machine, these share their gradients with rank 0:
         group = [n for n in range(node) if n % cut.tp == n // (cut.tp * cut.cp) % cut.pp == 0]
         g, middle = len(group), (node - 1) / 2
-        for card in range(node):  # the way out of one ring, and its way back
+        out = 0.11 if g > 1 else 0.21  # from a card's middle: a ring's way out and its way back
+        for card in range(node):
             kind = "others" if card not in group else "group" if card else "first"
-            for x in (card - 0.21, card + 0.21):
+            for x in (card - out, card + out):
                 axes.plot([x, x], [-1.3, 1.3], color=RINGS[kind], lw=whole / g, zorder=1)
         # In the machine above it goes from its card through all GPUs of the group, and back:
-        ring = [(-0.21, 1.3), *([(-0.21, 1.92), (0, 2.6)] if g > 1 else [(-0.21, 2.6)])]
+        ring = [(-out, 1.3), *([(-out, 1.92), (0, 2.6)] if g > 1 else [(-out, 2.6)])]
         turn, high = np.linspace(np.pi, 0, 20), 0.35 + 0.2 * cut.tp
         for left, right in pairwise(group):
             x, y = (left + right + (right - left) * np.cos(turn)) / 2, 2.6 + high * np.sin(turn)
             ring += zip(x, y, strict=True)
-        ring += [(group[-1], 1.92), (0.21, 1.92)] if g > 1 else [(0.21, 2.6)]
-        x, y = np.array([*ring, (0.21, 1.3)]).T
+        ring += [(group[-1], 1.92), (out, 1.92)] if g > 1 else [(out, 2.6)]
+        x, y = np.array([*ring, (out, 1.3)]).T
         for up in (1, -1):  # the machine below is the same upside down
             axes.plot(x, up * y, color=RINGS["first"], lw=whole / g, zorder=2)
             for gpu in range(node):
@@ -97,18 +98,21 @@ def rings(cuts: Sequence[Any], node: int) -> None:
         axis, size = ("cp", cut.cp) if cut.cp > 1 else ("tp", cut.tp)
         for start in range(0, node, size):
             axes.plot([start - 0.35, start + size - 0.65], [3.9, 3.9], color=GREY, lw=2)
-        show.style.centred(axes, middle, 4.4, f"{axis} = {size}, so g = {g}", fontsize=11)
+        words = "group" if size == node else "groups"
+        words = f"{words} of {axis} = {size}"
+        show.style.centred(axes, middle, 4.3, words, color=GREY)
         many, part = ("rings", f"1/{g} of what") if g > 1 else ("ring", "all that")
-        words = f"{g} {many}: a card carries\n{part} a GPU sends"
-        show.style.centred(axes, middle, -4.4, words)
-        axes.set(xlim=(-0.8, node - 0.2), ylim=(-5.0, 4.8))
+        axes.set_title(f"g = {g}: {g} {many}", fontsize=12)
+        words = f"each card carries {part} a GPU sends"
+        show.style.centred(axes, middle, -4.1, words, fontsize=10)
+        axes.set(xlim=(-0.8, node - 0.2), ylim=(-4.5, 4.7))
     for y in (1, -1):
         for place, words in ((2.6, "GPUs"), (1.3, "cards")):
             panels[0].text(-0.9, y * place, words, ha="right", va="center", color=GREY, fontsize=9)
-    names = ["one ring, whole", "its group's other rings", "other groups' rings"]
-    pairs = zip([*RINGS.values(), GREY], [*names, "groups of tp or cp"], strict=True)
+    names = ["one ring, whole", "the same group's other rings", "other groups' rings"]
+    pairs = zip(RINGS.values(), names, strict=True)
     lines = [plt.Line2D([], [], color=colour, lw=4, label=name) for colour, name in pairs]
-    look = {"ncols": 4, "frameon": False, "loc": "outside lower center", "fontsize": 9}
+    look = {"ncols": 3, "frameon": False, "loc": "outside lower center", "fontsize": 9}
     panels[0].figure.legend(handles=lines, **look)
     plt.show()
 
@@ -135,6 +139,11 @@ def step(compute: float, tensor: float, data: float, shown: float, microbatches:
     blocks.append((2, end_of_last - data / 2, data / 2, dp))  # gradients, as backward makes them
     for row, start, width, colour in blocks:
         axes.add_patch(plt.Rectangle((start, row - 0.35), width, 0.7, facecolor=colour, lw=0))
+    look = {"va": "center", "fontsize": 9}
+    words = f"weights: {shown:.2f} s longer than the first F,\nso the GPU waits at the start"
+    axes.text(data / 2 + 0.08, 2, words, **look)
+    words = "gradients: hidden\nbehind the last B"
+    axes.text(end_of_last - data / 2 - 0.08, 2, words, ha="right", **look)
     axes.set_yticks(range(3), ["computing", "tensor parallel", "data parallel"])
     axes.set(xlim=(0, now), ylim=(2.6, -0.6))
     boxes = [plt.Rectangle((0, 0), 1, 1, color=each) for each in (forward, backward, tp, dp)]
@@ -267,15 +276,15 @@ def front(
             look = {"marker": "osD^"[number], "color": LINES[number], "mec": "white", "ms": 9}
             label = f"best with tp = {tp}: {each.seconds:.1f} s"
             near.plot(each.memory, each.seconds, ls="", label=label, **look)
-    if alone:
-        label = f"FSDP alone: {alone.seconds:.1f} s"
-        near.plot(alone.memory, alone.seconds, "*", color="black", ms=12, label=label)
-    if hand:
-        label = f"made by hand: {hand.seconds:.1f} s"
-        near.plot(hand.memory, hand.seconds, "X", color="black", mec="white", ms=10, label=label)
-    first = [each for each in fits if each.seconds < 1.05 * fastest]
-    dots = np.array([(each.memory, each.seconds) for each in first]).reshape(-1, 2)
-    near.plot(*dots.T, "o", color="black", mec="white", mew=0.5, ms=4, zorder=5)
+    named = {"FSDP alone": (alone, "*", (-6, -0.045)), "made by hand": (hand, "X", (0, 0.03))}
+    for words, (each, marker, (right, up)) in named.items():
+        if each:
+            look = {"color": "black", "mec": "white", "ms": 13, "zorder": 6}
+            near.plot(each.memory, each.seconds, marker, **look)
+            box = {"boxstyle": "square,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.85}
+            look = {"ha": "center", "va": "center", "fontsize": 9, "bbox": box, "zorder": 6}
+            words = f"{words}: {each.seconds:.1f} s"
+            near.text(each.memory + right, each.seconds + up * fastest, words, **look)
     near.set(xlim=(0, 1.15 * room), ylim=(0.96 * fastest, 1.5 * fastest))
     near.set_title("the near ones (linear scales)", loc="left", fontsize=10)
     look = {"ncols": 3, "frameon": False, "loc": "outside lower center", "fontsize": 9}
