@@ -174,100 +174,132 @@ def dealt(shares: Mapping[str, Sequence[Sequence[Sequence[int]]]]) -> None:
     plt.show()
 
 
-def padding(shares: Mapping[bool, Sequence[Sequence[int]]]) -> None:
-    """Who evaluates which of 10 samples, padded and with drop_last."""
-    axes = show.style.panels(1, 2, 2.2, "10 samples on 4 ranks: who evaluates which", bare=True)
-    for one, (drop, every) in zip(axes, shares.items(), strict=True):
-        seen = set()
-        for place in range(len(every[0])):
-            for rank, share in enumerate(every):
-                twice, look = share[place] in seen, palette.ground(palette.colour(rank))
-                seen.add(share[place])
-                if twice:
-                    look = {"facecolor": "none", "edgecolor": GREY, "linestyle": "--"}
-                show.style.box(one, place, -rank - 1, 0.9, 0.9, **look)
-                words = {} if twice else {"color": "black"}
-                show.style.centred(one, place + 0.45, -rank - 0.55, share[place], **words)
+def padding(shares: Mapping[bool, Sequence[Sequence[int]]], right: Tensor) -> None:
+    """Who evaluates which of the samples, padded and with drop_last; `right` (n,), bool."""
+    title = f"{len(right)} samples on 4 ranks: who evaluates which?"
+    every = show.style.panels(1, 2, 2.6, title, bare=True)
+    for one, (drop, shared) in zip(every, shares.items(), strict=True):
+        seen = []
+        for place in range(len(shared[0])):
+            for rank, share in enumerate(shared):
+                look = palette.ground(palette.colour(rank)) | {"linewidth": 1.2}
+                look |= {"linestyle": "--"} if share[place] in seen else {}
+                _sample(one, place, rank, share[place], right, look)
+                seen.append(share[place])
+        for place, left_out in enumerate(sorted(set(range(len(right))) - set(seen))):
+            _sample(one, len(shared[0]) + 0.3, place, left_out, right, EMPTY)
         for rank in range(4):
-            show.style.centred(one, -0.45, -rank - 0.55, f"rank {rank}")
-        missing = sorted(set(range(10)) - seen)
-        one.set(xlim=(-1, 3.2), ylim=(-4.2, 0.3))
-        said = f"drop_last: samples {missing} left out" if drop else "padded: dashed counts twice"
-        one.set_title(said, fontsize=10, loc="left")
+            show.style.centred(one, -0.5, rank + 0.45, f"rank {rank}")
+        wrong = sum(not right[sample] for sample in seen)
+        one.set(xlim=(-0.9, 3.4), ylim=(4.1, -0.2))
+        said = "drop_last, hatched: left out" if drop else "padded, dashed: comes again"
+        one.set_title(f"{said}; {wrong} of {len(seen)} wrong", fontsize=10, loc="left")
     plt.show()
+
+
+def _sample(axes: Axes, x: float, row: float, sample: int, right: Tensor, look: Mapping) -> None:
+    """One sample in its box, with a cross if the model is wrong about it."""
+    show.style.box(axes, x, row, 0.9, 0.9, **look)
+    words = {"color": "black", "fontsize": 10}
+    if look is EMPTY:
+        words["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+    elif not right[sample]:
+        words |= {"color": palette.WRONG, "weight": "bold"}
+    said = f"{sample}" if right[sample] else f"{sample}: wrong"
+    show.style.centred(axes, x + 0.45, row + 0.45, said, **words)
 
 
 def batches(
     rates: Sequence[float], needed: Mapping[int, Tensor], intercept: float, critical: float
 ) -> None:
     """Steps for each batch and rate, and for each batch at its best rate, with the spread."""
-    left, right = show.style.panels(1, 2, 3.8, "How many steps until the test loss is below 0.3?")
+    title = "How many steps until the test loss is below 0.3?"
+    left, right = show.style.panels(1, 2, 4.2, title)
     sizes = list(needed)
     shades = plt.get_cmap("viridis")([0.9 * n / len(sizes) for n in range(len(sizes))])
     for shade, (batch, each) in zip(shades, needed.items(), strict=True):
-        mean = each.mean(0)
-        line = "o--" if batch == sizes[-1] else "o-"  # the last two nearly coincide
-        left.plot(rates, mean, line, color=shade, ms=4, label=f"batch {batch}")
-        for number, group in enumerate(each):  # the best rate of each experiment, side by side
-            best = int(group.argmin())
-            beside = rates[best] * 1.09 ** (number - (len(each) - 1) / 2)
-            size = 5 if batch == sizes[-1] else 8
-            left.plot(beside, group[best], "o", color=shade, ms=size, mfc="none", alpha=0.8)
-    failed = {batch: each.isinf().any(0).tolist() for batch, each in needed.items()}
-    some = max(n for each in failed.values() for n, fails in enumerate(each) if not fails)
-    drawn = min(some + 2, len(rates))  # up to the first rate at which every batch fails
-    for row, (shade, batch) in enumerate(zip(shades, sizes, strict=True)):
-        crosses = [rates[n] for n in range(drawn) if failed[batch][n]]
-        left.plot(crosses, [5500 / 1.3**row] * len(crosses), "x", color=shade, ms=5)
-    left.text(rates[0], 7000, "cross: an experiment failed at this rate", fontsize=9, color=GREY)
+        kept = [n for n in range(len(rates)) if not each[:, n].isinf().any()]
+        x, mean = [rates[n] for n in kept], each.mean(0)[kept]
+        left.fill_between(x, each.amin(0)[kept], each.amax(0)[kept], color=shade, alpha=0.2, lw=0)
+        left.plot(x, mean, "--" if batch == sizes[-1] else "-", color=shade, lw=1.6)
+        best = int(mean.argmin())
+        left.plot(x[best], mean[best], "o", color=shade, ms=8)
+        last = batch in sizes[-2:]  # these two begin at the same place: name them at their ends
+        at, way = (-1, 1) if last else (0, -1)
+        up = {sizes[-2]: 7, sizes[-1]: -7}.get(batch, 0)
+        look = {"color": shade, "va": "center", "ha": "left" if last else "right"}
+        words = {"xytext": (8 * way, up), "textcoords": "offset points", "fontsize": 10}
+        left.annotate(f"batch {batch}", (x[at], float(mean[at])), **words, **look)
     left.set(xscale="log", yscale="log", xlabel="learning rate (log)", ylabel="steps (log)")
-    left.set(ylim=(20, 11000))
-    left.set_xticks(rates[:drawn], [f"{rate:g}" for rate in rates[:drawn]])
+    left.set(xlim=(0.0062, 3.4), ylim=(20, 3000))
+    drawn = [rate for rate in rates if 0.02 < rate < 1]
+    left.set_xticks(drawn, [f"{rate:g}" for rate in drawn], fontsize=9)
     left.minorticks_off()
-    left.legend(frameon=False, fontsize=9, loc="lower left", labelspacing=0.25)
-    left.set_title("lines: means of 4 experiments; circles: best of each", fontsize=10, loc="left")
+    said = "dot: the best rate\nband: four experiments\nno line: one of them failed"
+    left.text(0.007, 22, said, fontsize=9, color=GREY, va="bottom")
+    left.set_title("at each learning rate", fontsize=10, loc="left")
     best = [each.amin(1) for each in needed.values()]
     mean = [float(each.mean()) for each in best]
     spread = [[float(each.mean() - each.min()) for each in best]]
     spread += [[float(each.max() - each.mean()) for each in best]]
-    right.errorbar(
-        sizes, mean, spread, fmt="o", color="#AA4499", capsize=3, label="measured, range"
-    )
     between = np.geomspace(sizes[0], sizes[-1], 100)
     fit, words = intercept * (1 + critical / between), f"{intercept:.0f} (1 + {critical:.0f} / B)"
-    right.plot(between, fit, color="#AA4499", lw=1, label=words)
-    ideal = [batch for batch in sizes if batch <= 64]
-    right.plot(
-        ideal,
-        [intercept * critical / b for b in ideal],
-        ":",
-        color=palette.NEUTRAL,
-        label="half for twice B",
+    right.plot(between, fit, color="#AA4499", lw=1.5, label=f"formula: {words}")
+    right.errorbar(
+        sizes, mean, spread, fmt="o", color="#AA4499", capsize=3, label="measured, with the range"
     )
-    right.axhline(intercept, color=palette.NEUTRAL, ls="--", lw=1, label="the fewest, $S_{min}$")
-    right.axvline(critical, color="#44AA99", lw=1, label="critical batch size")
-    right.set(xscale="log", yscale="log", xlabel="batch B of all ranks (log)", ylim=(10, 2000))
+    ideal = np.geomspace(sizes[0], 2 * critical, 2)
+    look = {"color": palette.NEUTRAL, "lw": 1.3}
+    right.plot(ideal, intercept * critical / ideal, ":", **look)
+    right.axhline(intercept, ls="--", **look)
+    words = {"fontsize": 9, "color": GREY}
+    right.text(1, intercept * 0.93, "dashed: a larger\nbatch saves nothing", va="top", **words)
+    right.text(1, 55, "dotted: twice the\nbatch, half the steps", **words)
+    right.plot([critical] * 2, [10, intercept * 2], color="#44AA99", lw=1.5)
+    right.plot(critical, intercept, "D", color="#44AA99", ms=6)
+    said = f"critical batch size:\n{critical:.0f} images"
+    right.text(critical * 0.88, 10.8, said, fontsize=9, ha="right", va="bottom")
+    right.set(xscale="log", yscale="log", xlabel="batch B of all ranks (log)", ylim=(10, 3000))
     right.set_xticks(sizes, sizes)
     right.minorticks_off()
-    right.legend(frameon=False, fontsize=8.5, loc="upper right")
-    right.set_title("the bend", fontsize=10, loc="left")
+    right.legend(frameon=False, fontsize=9, loc="upper right")
+    right.set_title("at the best learning rate", fontsize=10, loc="left")
     plt.show()
 
 
-def eight(gains: Mapping[str, Mapping[int, tuple[float, float]]]) -> None:
-    """How many times as fast N GPUs are as one: nothing hidden to as much as possible hidden."""
-    title = "Tokens per second: nothing hidden (dashed), and all that can be (solid)"
-    axes = show.style.axes(3.6, title, "GPUs", "times one GPU")
-    looks = ("#44AA99", "#AA4499", "#999933", "#332288")
-    widths = (6.0, 2.5, 1.5, 1.5)  # lines that coincide lie on each other, the widest below
-    for colour, width, (name, each) in zip(looks, widths, gains.items(), strict=False):
-        ranks = list(each)
-        low, high = zip(*each.values(), strict=True)
-        axes.fill_between(ranks, low, high, color=colour, alpha=0.2, lw=0)
-        axes.plot(ranks, low, "--", lw=1, color=colour)
-        axes.plot(ranks, high, "-", lw=width, color=colour, label=name)
-        axes.plot(ranks, high, "o", ms=4, color=colour)
-    axes.plot(ranks, ranks, ":", lw=1.5, color="black", label="N times")
-    axes.set_xticks(ranks, ranks)
-    axes.legend(frameon=False, loc="upper left")
+def eight(
+    seconds: Mapping[str, tuple[float, float]], gains: Mapping[str, tuple[float, float]]
+) -> None:
+    """What eight GPUs compute and send in a step, and how many times one GPU they are worth.
+
+    `seconds`: of computing, and of the message; `gains`: nothing hidden, and all that can be.
+    """
+    title = "One step of the example on eight GPUs, over three links"
+    left, right = show.style.panels(1, 2, 3.4, title, sharey=True)
+    looks = [palette.ACTIVITY["forward"], palette.ACTIVITY["message"]]
+    for number, name in enumerate(("computing", "the message")):
+        times = [1000 * each[number] for each in seconds.values()]
+        places = [row + 0.4 * number - 0.2 for row in range(len(times))]
+        left.barh(places, times, 0.36, label=name, **palette.ground(looks[number], 1.0))
+        for place, time in zip(places, times, strict=True):
+            left.text(time + 12, place, f"{time:.0f} ms", va="center", fontsize=9)
+    left.set(xlim=(0, 900), xlabel="milliseconds of one step")
+    left.set_yticks(range(len(seconds)), [name.replace(", ", ",\n") for name in seconds])
+    left.legend(frameon=False, loc="upper right", fontsize=9)
+    left.set_title("computing, and the message", loc="left", fontsize=10)
+    left.invert_yaxis()
+    for row, (low, high) in enumerate(gains.values()):
+        right.plot([low, high], [row, row], color="#AA4499", lw=7, solid_capstyle="butt")
+        right.plot([low], [row], "|", color="#AA4499", ms=16, mew=2)
+        right.plot([high], [row], "|", color="#AA4499", ms=16, mew=2)
+        said = f"{low:.1f} to {high:.1f}" if f"{low:.1f}" != f"{high:.1f}" else f"{low:.1f}"
+        look = {"ha": "right"} if high > 5 else {"ha": "left"}
+        right.text(low - 0.25 if high > 5 else max(high, 1) + 0.25, row, said, va="center", **look)
+    for times, words in ((1, "one GPU"), (8, "eight times")):
+        right.axvline(times, color=palette.NEUTRAL, ls=":", lw=1.3, zorder=0)
+        right.text(times, -0.58, words, ha="center", va="bottom", fontsize=9, color=GREY)
+    right.set(xlim=(0, 8.9), xlabel="tokens per second, times one GPU")
+    said = "left end: nothing hidden\nright end: all that fits\nbehind backward"
+    right.text(3.7, 2, said, va="center", fontsize=9, color=GREY)
+    right.set_title("worth how many GPUs?", loc="left", fontsize=10, pad=16)
     plt.show()
