@@ -49,6 +49,8 @@ def write(file: str, body: str, append: bool = False, ours: str = "", cell_id: s
             written = {}  # the cell begins the file anew
         key = _key(path.name, written, text, cell_id) if append else FIRST
         written = written | {key: text}
+        if len(written) > 1:  # or nothing is out of order, and no notebook need be read
+            written = _in_order(path.name, written)
         _write(path, written)
         noted[path.name] = written
     until = list(written).index(key) + 1
@@ -81,6 +83,19 @@ def _key(file: str, written: dict[str, str], text: str, cell_id: str) -> str:
         return cell_id if shared.get(cell_id) == most else max(shared, key=shared.get)
     stale = any(cell.text == others.get(cell_id) and cell.id != cell_id for cell in cells)
     return cell_id if cell_id and not stale else f"?{len(written)}"
+
+
+def _in_order(file: str, written: dict[str, str]) -> dict[str, str]:
+    """The texts in the order of the saved notebook; one that it doesn't have follows its neighbour.
+
+    A newer edition of a notebook may have a new cell in the middle of a file that is there already.
+    """
+    cells = parts().get(file, [])
+    places = {cell.id if cell.append else FIRST: at for at, cell in enumerate(cells)}
+    place, ranks = -1, {}
+    for key in written:
+        ranks[key] = place = places.get(key, place)
+    return {key: written[key] for key in sorted(written, key=ranks.__getitem__)}
 
 
 def _defined(text: str) -> set[str]:

@@ -2,6 +2,7 @@
 
 import shutil
 
+import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -88,6 +89,22 @@ def test_cells_with_new_ids_are_known_by_their_text_and_names(shell, ids, edited
     for order in (anew, anew[:1] + anew[:0:-1], anew[2:], anew[1:2]):
         run_cells(shell, *order, known=True)
         assert (paths.workers() / "one.py").read_text() == "\n\n".join(texts)
+
+
+def test_a_new_cell_in_the_middle_of_a_notebook_goes_to_the_middle_of_its_file(
+    shell, tmp_path, monkeypatch
+):
+    old = "class Plan:\n    pass\n\n\ndef plan() -> Plan: ...\n"
+    run_cells(shell, THREE[0], ("b", THREE[1][1], old), THREE[2], known=True)
+    newer = [THREE[0], ("n", THREE[1][1], "class Plan:\n    pass\n")]
+    newer += [("b", THREE[1][1], "def plan() -> Plan: ...\n"), THREE[2]]
+    book = nbformat.v4.new_notebook()
+    for cell_id, first, body in newer:
+        book.cells.append(nbformat.v4.new_code_cell(f"{first}\n{body}", id=cell_id))
+    nbformat.write(book, tmp_path / "99_newer.ipynb")
+    monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path)
+    run_cells(shell, *newer, known=True)
+    assert (paths.workers() / "one.py").read_text() == "\n\n".join(c[2] for c in newer)
 
 
 def test_cells_add_to_a_file_that_was_changed_by_hand_or_write_it_anew(shell):
