@@ -26,6 +26,8 @@ LOOKS = {
     "local SGD, Adam": ("#228833", ":"),
     "DiLoCo, Adam": ("#228833", "-."),
     "sign, all bytes": ("#AA3377", ":"),
+    "one machine": ("black", "-"),
+    "one machine, Adam": ("black", "--"),
 }
 SERVES, WORKS, BOTH = (palette.MEMORY[kind] for kind in ("parameters", "gradients", "gathered"))
 NEW, OLD = palette.MEMORY["gradients"], palette.MEMORY["optimizer"]
@@ -377,7 +379,8 @@ def totals(
     """
     title = "Seconds to a loss of 0.1: the middle seed, and the range of three seeds"
     every = style.panels(1, len(found), 4.2, title, sharey=True)
-    names, heads = list(first), list(dict.fromkeys(first.values()))
+    heads = list(dict.fromkeys(first.values()))
+    names = sorted(first, key=lambda name: heads.index(first[name]))
     rows = {name: at + 0.7 * heads.index(first[name]) for at, name in enumerate(names)}
     for axes, (mbit, ways) in zip(every, found.items(), strict=True):
         for name, (low, middle, high) in ways.items():
