@@ -358,7 +358,7 @@ def bathtub(rows: Sequence[tuple[float, int, float, float]], backward: float) ->
     for start, end, colour, words in (
         (-0.5, left, pale, "left wall:\nmany messages,\neach pays the latency"),
         (left, right, "white", "floor: within 10 %\nof the shortest step"),
-        (right, len(rows) - 0.5, pale, "right wall:\na large last message,\nand nothing hides it"),
+        (right, len(rows) - 0.5, pale, "right wall:\none large last\nmessage, that\nnothing hides"),
     ):
         axes.axvspan(start, end, color=colour, zorder=0)
         style.centred(axes, (start + end) / 2, 0.97 * height, words, va="top", fontsize=9.5)
