@@ -211,6 +211,14 @@ def test_a_notebook_says_how_long_readers_took(path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_cells_are_numbered_from_top_to_bottom(path):
+    # nbval refuses a cell that has outputs and no number.
+    cells = json.loads(path.read_text())["cells"]
+    numbers = [cell["execution_count"] for cell in cells if cell["cell_type"] == "code"]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_core_shows_its_ideas_and_has_a_break(path):
     core = core_of(path)
     shown = [output.get("data", {}) for cell in core for output in cell.get("outputs", [])]
