@@ -12,7 +12,7 @@ from sphinx.search.en import SearchEnglish
 
 EMPTY = SearchEnglish.stopwords  # "the", "of"
 PROSE = 3  # a word in the prose counts as much as this many in code
-MOST = 18  # sections that are kept of a word: those that have it most often
+MOST = 18  # sections that are kept of a word: in their title first, then most often
 SHOWN = 90  # characters of a section that stand below its title
 
 
@@ -52,19 +52,19 @@ def index(app: Any) -> dict[str, Any]:
     for name in sorted(app.env.found_docs):
         pages.append([app.builder.get_target_uri(name), app.env.titles[name].astext()])
         for anchor, title, prose, code in sections(app.env.get_doctree(name)):
-            counts = Counter(words(f"{title} {prose}"))
+            titled, counts = set(words(title)), Counter(words(f"{title} {prose}"))
             for word in counts:
                 counts[word] *= PROSE
             for word in set(words(code)):  # once: code repeats its names
                 counts[word] += 1
             for word, count in counts.items():
-                places[word].append((count, len(rows)))
+                places[word].append((word in titled, count, len(rows)))
             said = " ".join(prose.split())
             shown = said if len(said) <= SHOWN else said[:SHOWN].rpartition(" ")[0] + " ..."
             rows.append([len(pages) - 1, anchor, title, shown])
     kept = {word: sorted(found, reverse=True)[:MOST] for word, found in sorted(places.items())}
     listed = {
-        word: [n for count, row in found for n in (row, count)] for word, found in kept.items()
+        word: [n for _, count, row in found for n in (row, count)] for word, found in kept.items()
     }
     return {"pages": pages, "rows": rows, "words": listed}
 

@@ -4,6 +4,7 @@
 "use strict";
 
 const TITLE = 2; // what a word in a title counts, beside the text
+const PAGE = 1; // and in the title of its page
 const ENOUGH = 40; // results
 
 // `all-reduce` and `all_reduce` are one word, as when the pages were read (website/search.py).
@@ -11,10 +12,12 @@ const wordsOf = text => text.toLowerCase().replace(/(?<=\w)-(?=\w)/g, "_").match
 const stem = word => word.length > 4 ? word.replace(/(?:ing|ed|es|s)$/, "") : word.replace(/(?<=\w{3})s$/, "");
 
 function find(query) {
-  const { rows, words } = SECTIONS;
+  const { rows, words, pages } = SECTIONS;
   const asked = [...new Set(wordsOf(query))];
   let known = 0; // of the words asked for: "the" stands in no index
-  const titles = rows.map(([, , title]) => new Set(wordsOf(title).map(stem)));
+  const rootsOf = title => new Set(wordsOf(title).map(stem));
+  const titles = rows.map(([, , title]) => rootsOf(title));
+  const names = pages.map(([, name]) => rootsOf(name));
   const scores = new Map();
   for (const word of asked) {
     const root = stem(word), last = word === asked.at(-1);
@@ -28,7 +31,8 @@ function find(query) {
     known += counts.size > 0;
     const rare = Math.log(1 + rows.length / (1 + counts.size));
     for (const [section, count] of counts) {
-      const score = rare * (count / (count + 2) + TITLE * titles[section].has(root));
+      const named = TITLE * titles[section].has(root) + PAGE * names[rows[section][0]].has(root);
+      const score = rare * (count / (count + 2) + named);
       const [sum, found] = scores.get(section) ?? [0, 0];
       scores.set(section, [sum + score, found + 1]);
     }
