@@ -161,7 +161,7 @@ class Witness:
         elif found := end.get("handling"):
             did = "called `sys.exit`" + f" ({self.exit.place})" * bool(self.exit.place)
             found = found | {"at": end["at"]}
-        elif self.ended:
+        elif self.ended or self.left_by.get("by"):  # what it answered was before that
             return None
         elif waits and waits.handled and waits.handled == handling(rank).get("number"):
             found, did = handling(rank), f"waited in {waits.at}"

@@ -53,6 +53,21 @@ def test_a_program_in_the_place_of_a_rank_is_not_ended_by_asking_for_its_stack(w
     assert run.verdict.kind == "hung", run.verdict
 
 
+def test_a_program_in_the_place_of_a_rank_did_not_begin_in_an_except(worker, launch):
+    body = """
+if rank == 1:
+    try:
+        raise FileNotFoundError("handled")
+    except FileNotFoundError:
+        time.sleep(1)  # rank 0 asks it meanwhile, as it leaves
+else:
+    time.sleep(0.5)
+os.execvp("sleep", ["sleep", "1000"])
+"""
+    run = launch(worker("deals.py", START + body), timeout=4, check=False)
+    assert run.verdict.kind == "hung", run.verdict
+
+
 def test_a_child_keeps_the_scripts_own_way_with_sigterm(worker, launch):
     body = """
 import multiprocessing
