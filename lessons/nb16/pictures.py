@@ -38,10 +38,11 @@ def memory(held: Mapping[str, float], layers: int) -> None:
     steps = [*range(layers), layers + 2, layers + 2, *range(layers, -1, -1)]
     x = list(range(len(steps)))
     floor = [0.0] * len(steps)
-    for kind in ("parameters", "gradients", "optimizer"):
+    colours = palette.MEMORY | {"weights": palette.MEMORY["parameters"]}
+    for kind in ("weights", "gradients", "optimizer"):
         top = [low + held[kind] for low in floor]
         label = f"{kind}: {held[kind]:.1f} GB"
-        axes.fill_between(x, floor, top, color=palette.MEMORY[kind], lw=0, label=label)
+        axes.fill_between(x, floor, top, color=colours[kind], lw=0, label=label)
         floor = top
     top = [low + per * step for low, step in zip(floor, steps, strict=True)]
     label = f"activations: {held['activations']:.1f} GB at most"
@@ -286,6 +287,7 @@ def front(
             words = f"{words}: {each.seconds:.1f} s"
             near.text(each.memory + right, each.seconds + up * fastest, words, **look)
     near.set(xlim=(0, 1.15 * room), ylim=(0.96 * fastest, 1.5 * fastest))
+    near.text(room + 0.8, 0.97 * fastest, f"{room:g} GB", color=GREY, fontsize=9)
     near.set_title("the near ones (linear scales)", loc="left", fontsize=10)
     look = {"ncols": 3, "frameon": False, "loc": "outside lower center", "fontsize": 9}
     near.figure.legend(*near.get_legend_handles_labels(), **look)
