@@ -120,7 +120,9 @@ def moves(tables: Mapping[str, Tensor]) -> None:
 
 def blocks() -> None:
     """The lab's block beside one of 2026."""
-    axes = show.style.axes(3.4, "A block of 2017 and one of 2026; what is new is tinted", width=10)
+    title = "Two blocks: new parts are tinted, the thick line is the straight way"
+    axes = show.style.axes(3.4, title, width=10)
+    thick = {**ARROW, "color": HANDS[1], "lw": 2.6, "shrinkA": 0, "shrinkB": 0}
     axes.set(xlim=(-3.2, 18.4), ylim=(-4.6, 1.9))
     axes.axis("off")
     lab = ["attention", "+", "layer norm", "feed-forward", "+", "layer norm"]
@@ -131,16 +133,19 @@ def blocks() -> None:
     for y, (name, column, parts) in rows.items():
         show.style.centred(axes, -2.3, y, name, fontsize=10)
         places = [1.6 + 2.4 * (column + number) for number in range(len(parts))]
-        axes.annotate("", (places[0] - 0.95, y), (-0.9, y), arrowprops=ARROW)
+        axes.annotate("", (places[0] - 0.95, y), (places[0] - 1.9, y), arrowprops=ARROW)
         show.style.centred(axes, places[0] - 2.2, y + 0.4, "x", fontsize=9)
-        for left, right in pairwise(places):
-            axes.annotate("", (right - 0.95, y), (left + 0.95, y), arrowprops=ARROW)
-        axes.annotate("", (places[-1] + 2.0, y), (places[-1] + 0.95, y), arrowprops=ARROW)
+        for (left, part), (right, following) in pairwise(zip(places, parts, strict=True)):
+            look = thick if (part, following) == ("+", "layer norm") else ARROW
+            axes.annotate("", (right - 0.95, y), (left + 0.95, y), arrowprops=look)
+        axes.annotate("", (places[-1] + 2.0, y), (places[-1] + 0.95, y), arrowprops=thick)
         sums = [x for x, part in zip(places, parts, strict=True) if part == "+"]
         after = {"2026": sums[0]}.get(name, places[2])  # where the second residual starts
         for start, end in ((places[0] - 1.9, sums[0]), (after + 1.2, sums[1])):
-            axes.plot([start, start, end], [y, y + 1.2, y + 1.2], color=GREY, lw=1.2)
-            axes.annotate("", (end, y + 0.5), (end, y + 1.24), arrowprops=ARROW)
+            axes.plot([start, start, end], [y, y + 1.2, y + 1.2], color=HANDS[1], lw=2.6)
+            axes.annotate("", (end, y + 0.5), (end, y + 1.24), arrowprops=thick)
+        for start, end in ((-0.9, places[0] - 1.9), (after + 0.95, after + 1.2)):  # up to a bend
+            axes.plot([start, end], [y, y], color=HANDS[1], lw=2.6)
         for x, part in zip(places, parts, strict=True):
             new = name == "2026" and part != "+"
             _box(axes, x, y, part, CHANGED if new else TOKENS, width=1.9)
@@ -152,7 +157,7 @@ def rotation(rotate: Callable[..., Tensor], q: Tensor, k: Tensor) -> None:
     figure, (early, late, scores) = plt.subplots(
         1, 3, figsize=(show.style.WIDTH, 2.9), layout="constrained", width_ratios=(1, 1, 1.9)
     )
-    title = "The angle between two hands depends only on how many positions lie between them"
+    title = "The angle between two hands depends only on the distance of their positions"
     figure.suptitle(title, x=0.01, ha="left")
     query, key = torch.tensor([[-0.03, -1.0]])[None], torch.tensor([[1.0, 0.0]])[None]  # (1, 1, 2)
     for clock, s in ((early, 0), (late, 100)):
@@ -184,6 +189,64 @@ def rotation(rotate: Callable[..., Tensor], q: Tensor, k: Tensor) -> None:
     scores.spines[["top", "right"]].set_visible(False)
     scores.set_ylim(top=scores.get_ylim()[1] + 1.5)  # room for the legend
     scores.legend(frameon=False, loc="upper right", ncols=2)
+    plt.show()
+
+
+def ddp(shares: Sequence[Sequence[int]], one_process: bool = False) -> None:
+    """A step of DDP, from each rank's sequences to its parameters.
+
+    Args:
+        shares: of each rank, the numbers of its sequences.
+        one_process: whether one process takes the same step below, with all sequences.
+    """
+    ranks, grey, right = len(shares), {"facecolor": "#EEEEEE", "edgecolor": GREY}, 15.1
+    title = "A step with DDP: same parameters, different sequences, averaged gradients"
+    if one_process:
+        title, right = "Does DDP take the step that one process takes with the whole batch?", 17.2
+    axes = show.style.axes(1.3 + 0.6 * (ranks + one_process), title)
+    axes.axis("off")
+    axes.set(xlim=(-0.1, right), ylim=(0.75 + 1.15 * (ranks + one_process), -0.1))
+    copy = "model" if one_process else "replica"
+    heads = "its sequences", f"its {copy}", "gradient of\nits mean loss"
+    heads += ("backward()\naverages", f"its {copy}\nafter the step")
+    for x, words in zip((1.5, 4.7, 7.5, 10.15, 13.3), heads, strict=True):
+        show.style.centred(axes, x, 0.22, words, color=GREY)
+    parameters = palette.ground(palette.MEMORY["parameters"])
+    arrow = ARROW | {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0}
+
+    def row(top: float, name: str, sequences: Sequence[int], look: dict[str, str], g: str) -> None:
+        axes.text(0, top - 0.07, name, fontsize=9, va="bottom")
+        for place, sequence in enumerate(sequences):
+            show.style.box(axes, 0.02 + 0.75 * place, top, 0.65, 0.65, **look)
+            show.style.centred(axes, 0.345 + 0.75 * place, top + 0.325, str(sequence))
+        ways = [(0.1 + 0.75 * len(sequences), 3.75), (5.65, 6.55), (8.45, 9.25), (11.05, 11.85)]
+        mean = g if name == "one process" else "average"
+        if mean == g:  # nothing to average
+            ways[2:] = [(8.45, 11.85)]
+        for start, end in ways:
+            axes.annotate("", (end, top + 0.325), (start, top + 0.325), arrowprops=arrow)
+        for left, width, words, ground in (
+            (3.8, 1.8, "θ", parameters),
+            (6.6, 1.8, g, look),
+            (11.9, 2.8, f"θ \u2212 η · {mean}", parameters),
+        ):
+            show.style.box(axes, left, top, width, 0.65, **ground)
+            show.style.centred(axes, left + width / 2, top + 0.325, words, fontsize=10)
+
+    for rank, sequences in enumerate(shares):
+        look = palette.ground(palette.colour(rank))
+        row(1.0 + 1.15 * rank, f"rank {rank}", sequences, look, f"$g_{rank}$")
+    look = palette.ground(palette.ACTIVITY["message"], 0.3)
+    show.style.box(axes, 9.3, 1.0, 1.7, 1.15 * ranks - 0.5, **look)
+    words = " + ".join(f"$g_{rank}$" for rank in range(ranks))
+    show.style.centred(axes, 10.15, 0.75 + 0.575 * ranks, f"{words}\n――――\n{ranks}", fontsize=10)
+    if one_process:
+        last = 1.0 + 1.15 * ranks
+        row(last, "one process", [each for mine in shares for each in mine], grey, "$g$")
+        for rank in range(ranks):
+            axes.plot([14.75, 15.3], [1.325 + 1.15 * rank] * 2, color=GREY, lw=1.2)
+        axes.plot([15.3, 15.3, 14.8], [1.325, last + 0.325, last + 0.325], color=GREY, lw=1.2)
+        axes.text(15.5, 0.825 + 0.575 * (ranks + 1), "all equal?", fontsize=10, va="center")
     plt.show()
 
 
