@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.patches import Circle, Patch, Rectangle
+from matplotlib.patches import Circle, Ellipse, Patch, Rectangle
 from torch import Tensor
 
 from course_utils import palette
@@ -201,35 +201,40 @@ def strengths(values: Tensor, share: float) -> None:
     plt.show()
 
 
-def thin(matrix: Tensor, p: Tensor, q: Tensor) -> None:
-    """A matrix, two thin ones, their product and the rest: all to one scale of colour."""
-    product = p @ q.T
-    limit = matrix.abs().quantile(0.98).item()
-    shown = (
-        ("M: gradient + kept", matrix),
-        ("p", p / p.abs().quantile(0.98) * limit),  # each in a scale of its own
-        ("qᵀ", (q / q.abs().quantile(0.98) * limit).T),
-        ("p qᵀ: what is sent", product),
-        ("the rest: what is kept", matrix - product),
-    )
-    title = "M ≈ p qᵀ: 131,072 values through two thin matrices of 512 and 1,024"
-    height = len(matrix)
-    figure, every = plt.subplots(
-        1, 5, figsize=(style.WIDTH, 2.35), layout="constrained", width_ratios=(8, 1.3, 8, 8, 8)
-    )
-    figure.suptitle(title, x=0.01, ha="left")
-    for axes, (name, values) in zip(every, shown, strict=True):
+def column_times_row(
+    matrix: Tensor, p: Tensor, q: Tensor, shown: tuple[int, int] = (16, 32)
+) -> None:
+    """A corner of a matrix as a sum: columns of p times rows of q^T, and the rest."""
+    high, wide = shown
+    p, q, matrix = p[:high], q[:wide], matrix[:high, :wide]
+    limit = matrix.abs().quantile(0.98).item()  # one scale for all matrices
+    axes = style.axes(2.1, f"A corner of M, {high} x {wide} of its 256 x 512 values, as a sum")
+    axes.axis("off")
+
+    def drawn(values: Tensor, left: float, top: float, most: float) -> None:
         rows, columns = values.shape
-        axes.imshow(
-            values, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest"
-        )
-        if rows < height:  # two rows would fill the panel: draw them as thin as they are
-            axes.set_ylim(14.5, -13.5)
-            axes.spines[:].set_visible(False)
-        axes.set_title(name, fontsize=9)
-        axes.set_xticks([])
-        axes.set_yticks([])
-        axes.set_xlabel(f"{rows} x {columns}", fontsize=8)
+        place = (left, left + columns, top + rows, top)
+        axes.imshow(values, cmap="RdBu", vmin=-most, vmax=most, extent=place)
+        frame = {"fill": False, "edgecolor": style.GREY, "linewidth": 0.8}
+        style.box(axes, left, top, columns, rows, **frame)
+
+    left = 0.0
+    drawn(matrix, left, 0, limit)
+    style.centred(axes, left + wide / 2, high + 2, "M")
+    for number, name in enumerate(("first", "second")):
+        style.centred(axes, left + wide + 2.5, high / 2, "+" if number else "=", fontsize=13)
+        left += wide + 7
+        column, row = p[:, number : number + 1], q[:, number : number + 1].T
+        drawn(column, left - 2, 0, column.abs().max().item())  # each in a scale of its own
+        drawn(row, left, -2, row.abs().max().item())
+        drawn(column * row, left, 0, limit)
+        words = f"{name} column times {name} row"
+        style.centred(axes, left + wide / 2, high + 2, words)
+    style.centred(axes, left + wide + 2.5, high / 2, "+", fontsize=13)
+    left += wide + 5
+    drawn(matrix - p @ q.T, left, 0, limit)
+    style.centred(axes, left + wide / 2, high + 2, "the rest")
+    axes.set(xlim=(-1, left + wide + 1), ylim=(high + 3.5, -2.5), aspect="equal")
     plt.show()
 
 
@@ -250,21 +255,30 @@ def found(best: Tensor, held: Tensor) -> None:
     plt.show()
 
 
-def drift(targets: Tensor, paths: Tensor, meetings: Sequence[Tensor], best: Tensor) -> None:
+def drift(
+    targets: Tensor, steep: Tensor, paths: Tensor, meetings: Sequence[Tensor], best: Tensor
+) -> None:
     """Ranks that walk alone and meet: each toward what its own data want.
 
     Args:
         targets: (N, 2): where each rank's own loss is smallest.
+        steep: (N, 2): how steep each rank's loss is in each direction.
         paths: (rounds, N, steps, 2): where each rank is, from one meeting to the next.
         meetings: where they meet, the start first.
         best: (2,): where the mean of all losses is smallest.
     """
     title = "Local SGD: between two meetings every rank walks toward its own data"
-    axes = style.axes(3.5, title, "one parameter", "another parameter")
+    axes = style.axes(3.9, title, "one parameter", "another parameter")
     for rank, target in enumerate(targets.tolist()):
         axes.plot(*target, "*", color=palette.colour(rank), ms=13)
-        axes.annotate(f"best for\nrank {rank}", target, xytext=(9, 8), textcoords="offset points",
-                      fontsize=8, color=style.GREY)  # fmt: skip
+        ring = (2 * (0.12 / steep[rank]).sqrt()).tolist()  # where the loss is the same
+        look = {"fill": False, "edgecolor": palette.colour(rank), "linewidth": 1, "alpha": 0.6}
+        axes.add_patch(Ellipse(target, *ring, linestyle="--", **look))
+        side = 1 if target[1] > best[1] else -1  # outside: the paths are between the rings
+        place = (target[0], target[1] + side * ring[1] / 2)
+        look = {"ha": "center", "va": "bottom" if side > 0 else "top", "color": style.GREY}
+        axes.annotate(f"best for rank {rank}", place, xytext=(0, 4 * side),
+                      textcoords="offset points", fontsize=8, **look)  # fmt: skip
         for number, one in enumerate(paths[:, rank]):
             label = f"rank {rank} alone" if number == 0 else None
             axes.plot(*one.T, ".-", color=palette.colour(rank), ms=4, linewidth=1.2, label=label)
@@ -273,6 +287,7 @@ def drift(targets: Tensor, paths: Tensor, meetings: Sequence[Tensor], best: Tens
         axes.plot(*place, "o", color="black", ms=7, label=label, zorder=5)
     axes.plot(*best.tolist(), "*", color="black", ms=13, label="best for all", zorder=6)
     axes.margins(0.08)
+    axes.set_aspect("equal", anchor="W")
     axes.annotate("start", meetings[0], xytext=(-4, 9), textcoords="offset points", fontsize=8)
     axes.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1, 0.5))
     plt.show()
@@ -291,8 +306,8 @@ def set_up(layers: int, layer: float, message: float) -> None:
     hue = palette.ACTIVITY["message"]
     axes.barh(1, message, left=end, color=hue, edgecolor=palette.outline(hue))
     style.centred(axes, end + message / 2, 1, "all-reduce of all gradients", fontsize=8.5)
-    words = f"backward: {layers} layers of {layer:g} ms, the last layer first"
-    axes.text(3, -0.62, words, fontsize=8.5, va="bottom")
+    words = f"forward, then backward: {layers} layers of {layer:g} ms, the last layer first"
+    axes.text(0.8, -0.62, words, fontsize=8.5, va="bottom")
     axes.set_yticks((0, 1), ("computes", "sends"))
     axes.set_ylim(1.5, -1.1)
     axes.set_xlim(0, end + message + 6)
@@ -378,26 +393,28 @@ def totals(
         first: of each way the first row of its group, which sends all bytes.
     """
     title = "Seconds to a loss of 0.1: the middle seed, and the range of three seeds"
-    every = style.panels(1, len(found), 4.2, title, sharey=True)
+    longest = [1.06 * max(high for _, _, high in ways.values()) for ways in found.values()]
+    every = style.panels(1, len(found), 4.2, title, sharey=True, width_ratios=longest)
     heads = list(dict.fromkeys(first.values()))
     names = sorted(first, key=lambda name: heads.index(first[name]))
     rows = {name: at + 0.7 * heads.index(first[name]) for at, name in enumerate(names)}
-    for axes, (mbit, ways) in zip(every, found.items(), strict=True):
+    for axes, end, (mbit, ways) in zip(every, longest, found.items(), strict=True):
         for name, (low, middle, high) in ways.items():
             hue, row = LOOKS[name][0], rows[name]
             axes.plot((low, high), (row, row), color=hue, linewidth=3, alpha=0.45)
-            axes.plot(middle, row, "o", color=hue, ms=7)
+            axes.plot(middle, row, "o", color=hue, ms=6)
         for head in heads:
             group = [rows[name] for name in names if first[name] == head]
             across = ways[head][1]
             ends = (group[0], group[-1] + 0.4)
             axes.plot((across, across), ends, ":", color="black", lw=1.2, zorder=1)
         axes.set_title(f"{mbit} Mbit/s" if mbit < 1000 else f"{mbit / 1000:g} Gbit/s", fontsize=10)
-        axes.set_xlim(0, 1.06 * max(high for _, _, high in ways.values()))
+        axes.set_xlim(0, end)  # a second is equally long in every panel
+        axes.set_xticks(range(0, int(end) + 1, 5))
         axes.set_xlabel("seconds")
         axes.grid(axis="x", alpha=0.25)
     every[0].set_yticks(list(rows.values()), names)
     every[0].invert_yaxis()
-    words = "dotted: the first row of a group, which sends all bytes; left of it is faster"
+    words = "dotted: the first row of a group, which sends all bytes; all panels have one scale"
     every[0].figure.supxlabel(words, fontsize=9, color=style.GREY)
     plt.show()
