@@ -251,7 +251,7 @@ def bytes_sent(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def bugs(seeds: Sequence[Mapping[str, Mapping[str, Any]]], tolerance: float) -> None:
-    """Reward and gap of each system, side by side; the reward in all seeds."""
+    """Reward and gap of each system, side by side, in all seeds."""
     title = "What you watch (left) and what you could watch (right)"
     left, right = show.style.panels(1, 2, 3.7, title)
     ends: list[tuple[float, str, str]] = []
@@ -261,14 +261,13 @@ def bugs(seeds: Sequence[Mapping[str, Mapping[str, Any]]], tolerance: float) -> 
             style = {"base": ":", "buffer": "--"}.get(bug, "-")
             means = _smooth(row["rewards"])[9:]  # from here on, all ten are there
             shown = [mean / means[0] for mean in means]
-            look: dict[str, Any] = {"color": colour, "zorder": 2}
+            look: dict[str, Any] = {"color": colour, "alpha": 0.35, "linewidth": 0.9, "zorder": 1}
             if found is seeds[0]:
-                gaps = [max(gap, 1e-16) for gap in row["gaps"]]
-                right.semilogy(range(1, len(gaps) + 1), gaps, style, color=colour, label=name)
+                look = {"color": colour, "zorder": 2, "label": name}
                 ends.append((shown[-1], name, colour))
-            else:
-                look = {"color": colour, "alpha": 0.35, "linewidth": 0.9, "zorder": 1}
             left.plot(range(10, 10 + len(shown)), shown, style, **look)
+            gaps = [max(gap, 1e-16) for gap in row["gaps"]]
+            right.semilogy(range(1, len(gaps) + 1), gaps, style, **look)
     last, low = len(row["rewards"]), 0.0
     for height, name, colour in sorted(ends):
         low = max(height, low + 0.07)
@@ -278,8 +277,8 @@ def bugs(seeds: Sequence[Mapping[str, Mapping[str, Any]]], tolerance: float) -> 
     left.text(last, 1.19, "climbs: above this line", va="top", **look)
     right.axhline(tolerance, color=show.style.GREY, linestyle=":")
     right.text(last, 2 * tolerance, "tolerance", **look)
-    left.set_title("thick: first seed; thin: two more", loc="left", fontsize=10)
-    right.set_title("first seed", loc="left", fontsize=10)
+    for axes in (left, right):
+        axes.set_title("thick: first seed; thin: two more", loc="left", fontsize=10)
     words = "mean reward of the last 10 updates,\nrelative to that of the first 10"
     left.set(xlabel="update", ylabel=words, xlim=(9.5, last + 4.5))
     right.set(xlabel="update", ylabel="gap of log-probabilities, nats")
