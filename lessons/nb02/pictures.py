@@ -164,7 +164,8 @@ def trainings(runs: Mapping[str, Sequence[Mapping]]) -> None:
         above.plot(losses, line, lw=width, color=colour, label=way)
     above.set_ylabel("loss per image")
     above.set_ylim(bottom=0)
-    above.set_title("Three trainings in float64: which one has the bug?", loc="left")
+    title = "Three curves lie almost on one another (float64): which training has the bug?"
+    above.set_title(title, loc="left")
     for way in ("mean of means", "DataParallel"):
         for name, marker in (("float32", "x"), ("float64", ".")):
             gap = [abs(float(step["one device"]) - float(step[way])) for step in runs[name]]
@@ -185,15 +186,20 @@ def trainings(runs: Mapping[str, Sequence[Mapping]]) -> None:
 def weights(counts: Sequence[int], what: str) -> None:
     """The weight of each image or token in a mean of means; `counts` says how many a device has."""
     total = sum(counts)
+    narrow = total > 10  # bars too narrow for words
     title = f"losses.mean() does not weigh every {what} alike"
-    axes = style.axes(2.3, title, what, "weight")
+    axes = style.axes(2.7 if narrow else 2.3, title, what, "weight")
     first = 1
     for device, count in enumerate(counts):
         places, weight = range(first, first + count), 1 / (len(counts) * count)
         look = {**palette.ground(palette.colour(device)), "label": f"device {device}"}
         axes.bar(places, [weight] * count, 0.8, **look)
-        words = f"1/{len(counts) * count}"
-        style.centred(axes, first + (count - 1) / 2, weight / 2, words)
+        words, middle = f"1/{len(counts) * count}", first + (count - 1) / 2
+        if narrow:
+            words, look = f"each {words}", {"ha": "center", "fontsize": 9}
+            axes.annotate(words, (middle, weight), (0, 2), textcoords="offset points", **look)
+        else:
+            style.centred(axes, middle, weight / 2, words)
         first += count
     axes.axhline(1 / total, color=palette.NEUTRAL, ls="--", lw=1.2, label=f"right: 1/{total}")
     axes.set_xticks(range(1, total + 1))
