@@ -65,28 +65,41 @@ def _there(axes: Axes, where: tuple[float, float, float, float], mine: bool, col
 
 
 def arrows(gradients: Mapping[str, Tensor]) -> None:
-    """Gradients of two weights as arrows from one point, the right one first."""
-    title = "A wrong factor has the right direction; a missing sum has another"
-    axes = show.style.axes(4.2, title, "gradient of weight 0", "gradient of weight 1", width=6.0)
+    """What two ranks found, as arrows: the right gradient, its half, and what rank 0 found."""
+    title = "A wrong factor keeps the direction.\nA missing sum does not."
+    axes = show.style.axes(4.6, title, "gradient of weight 0", "gradient of weight 1", width=6.5)
     looks = zip(("#555555", "#44AA99", "#AA4499"), (7, 3.5, 3.5), strict=True)
-    right, *_ = gradients.values()
-    ends = [tuple(value.tolist()) for value in gradients.values()]
-    for name, end, (colour, width) in zip(gradients, ends, looks, strict=True):
+    right, *_, own = gradients.values()
+    tip = tuple(right.tolist())
+    places = {  # of the words, beside the arrows
+        "right": (tip[0] + 4, tip[1], "left"),
+        "averaged once too often": (tip[0] / 2 - 6, tip[1] / 2 - 4, "right"),
+        "own rows only": (0, 8, "left"),
+    }
+    for (name, found), (colour, width) in zip(gradients.items(), looks, strict=True):
+        end = tuple(found.tolist())
         arrow = {"arrowstyle": "-|>", "color": colour, "lw": width, "shrinkA": 0, "shrinkB": 0}
         axes.annotate("", end, (0, 0), arrowprops=arrow)
-        found, label = gradients[name], name
+        label = name
         if found is not right:
             ratio = (found @ right / (right @ right)).item()
             cosine = cosine_similarity(found, right, dim=0).item()
             label = f"{name}:\nratio {ratio:.2f}, cosine {cosine:.2f}"
-            foot = [ratio * value for value in right.tolist()]  # the nearest point on the right one
+            foot = [ratio * value for value in tip]  # the nearest point on the right one
             axes.plot(*zip(end, foot, strict=True), color=colour, ls=":", lw=2)
-        axes.text(end[0] + 4, end[1], label, color=colour, va="center")
-    for at, limits in enumerate((axes.set_xlim, axes.set_ylim)):
-        low, high = min(0, *(end[at] for end in ends)), max(0, *(end[at] for end in ends))
-        room = 0.15 * (high - low)
-        words = 45 if at == 0 else 0  # beside the arrows
-        limits(low - room, high + room + words)
+        x, y, side = places[name]
+        axes.text(x, y, label, color=colour, ha=side, va="center")
+    lost = {
+        "arrowstyle": "-|>,head_length=0.6,head_width=0.3",
+        "color": "#882255",
+        "lw": 1.8,
+        "ls": (0, (4, 2)),
+    }
+    axes.annotate("", tip, tuple(own.tolist()), arrowprops=lost | {"shrinkA": 0, "shrinkB": 9})
+    middle = ((own + right) / 2).tolist()
+    words = "what rank 1 found:\nnever added"
+    axes.text(middle[0] + 4, middle[1], words, color="#882255", va="center")
+    axes.set(xlim=(-32, 82), ylim=(-76, 16))
     axes.set_aspect("equal")  # so that angles are true
     axes.plot(0, 0, "ko", ms=4)
     plt.show()
