@@ -25,6 +25,14 @@ LEFT = {
     0: ("o", "#4477AA", "the old one"),
     -1: ("o", "#228833", "the new one"),
 }
+# `who_notices` for machines on which two hosts can't be built: measured on 2 cores.
+SAVED_TIMES = {
+    "a rank": ([(0, 0.09), (1, 0.31), (2, 0.08)], 3.6),
+    "an agent": ([(0, 0.09), (1, 0.1)], None),
+    "the agent with the store": ([(2, 0.03), (3, 0.03)], None),
+    "a link, for good": ([(0, 3.05), (1, 3.04), (2, 3.05), (3, 3.04)], None),
+    "a link, for 5 s": ([(0, 3.05), (1, 3.04), (2, 3.06), (3, 3.06)], 9.0),
+}
 PARTS = {  # in the order in which a step reads them
     "place": "how many batches\nare used",
     "random": "the generators\nthat dropout uses",
