@@ -1,6 +1,7 @@
 """The pictures that notebook 06 alone draws."""
 
 import re
+from collections.abc import Callable
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -260,9 +261,9 @@ def curves(found: dict[str, list[float]], run: Run) -> None:
     off |= {m: float(n) for m, n in re.findall(r"(\S.*?) +off by (\S+)", run.ranks[0].stdout)}
     title = "The loss finds none of the three mistakes, and the comparison finds all three"
     left, right = show.style.panels(1, 2, 3.3, title, width_ratios=(3, 2))
-    for number, (mistake, losses) in enumerate(found.items()):
-        kind = "-" if number == 0 else "--"
-        left.semilogy(losses, kind, color=LINES[number], label=mistake)
+    looks = ({"linewidth": 6, "alpha": 0.3}, *({"linestyle": kind} for kind in ("--", "-.", ":")))
+    for number, ((mistake, losses), look) in enumerate(zip(found.items(), looks, strict=True)):
+        left.semilogy(losses, color=LINES[number], label=mistake, **look)
         right.barh(number, off[mistake], 0.6, **palette.ground(LINES[number]))
         words = f" at most {off[mistake]:.0e}" if number == 0 else f" {off[mistake]:.3f}"
         right.text(off[mistake], number, words, va="center", fontsize=9)
@@ -272,7 +273,7 @@ def curves(found: dict[str, list[float]], run: Run) -> None:
     right.set(xscale="log", xlim=(1e-16, 10), xlabel="largest difference (log)")
     right.set_yticks(range(len(off)), list(off), fontsize=9)
     right.invert_yaxis()
-    right.set_title("five steps: how far from one process?", loc="left", fontsize=9)
+    right.set_title("five steps on four ranks: how far off?", loc="left", fontsize=9)
     plt.show()
 
 
@@ -356,16 +357,28 @@ GATHER = 1.4  # how long the gather of a block is drawn; its gradients take as l
 
 def waiting() -> None:
     """A drawing of two blocks: when a rank computes, and when its messages travel."""
-    title = "A drawing of one step of two blocks, time from left to right: who waits for messages?"
     lanes = {
         "DDP waits for the last gradients": _ddp,
         "FSDP waits for the first gather and the last gradients": _fsdp,
+        "tensor parallel, as we built it, waits after each half of a block": _in_turn,
+    }
+    _lanes(lanes, "A drawing of one step of two blocks, time from left to right: who waits?")
+
+
+def overlapped() -> None:
+    """A drawing of two blocks with tensor parallelism: in turn, and with parts that overlap."""
+    lanes = {
         "tensor parallel, as we built it, waits after each half of a block": _in_turn,
         "asynchronous tensor parallel, at best: parts travel while other parts are multiplied": (
             _in_parts
         ),
     }
-    every = show.style.panels(4, 1, 5.4, title, bare=True)
+    _lanes(lanes, "A drawing of one step of two blocks: what can asynchronous messages save?")
+
+
+def _lanes(lanes: dict[str, Callable[[Axes], None]], title: str) -> None:
+    """One row of products and one of messages for each lane."""
+    every = show.style.panels(len(lanes), 1, 0.3 + 1.28 * len(lanes), title, bare=True)
     for axes, (name, draw) in zip(every, lanes.items(), strict=True):
         axes.set(xlim=(-2.1, 8 * (HALF + SEND) + 0.1), ylim=(2.1, -0.1))
         axes.set_title(name, loc="left", fontsize=9)
