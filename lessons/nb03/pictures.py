@@ -470,7 +470,7 @@ def roofline(
             number of machines; gives the seconds of computing alone and of the step.
         links: name to bytes per second that leave a machine.
     """
-    title = "When do messages hide? From each triangle on, a GPU never waits"
+    title = "When do messages hide? From each triangle on (the last bucket is left out)"
     words = "tokens per GPU and step (log scale)", "% of the step spent computing"
     axes = style.axes(3.8, title, *words)
     tokens = [10 ** (2 + 3 * k / 700) for k in range(701)]
