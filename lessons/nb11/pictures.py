@@ -88,30 +88,43 @@ def ring() -> None:
 
 
 def backward_ring() -> None:
-    """Whose dk and dv each rank adds to in each step, and who has added before."""
+    """Whose dk and dv each rank adds to in each step, and what each variable of the code holds."""
     title = "Backward: dk and dv follow their K and V, grow in every step, and go home"
-    axes = style.axes(3.9, title)
+    axes = style.axes(4.4, title)
     axes.axis("off")
+    wide, half = 0.72, 0.36
+
+    def holds(left: float, rank: int, owner: int, name: str, queries: Sequence[int]) -> None:
+        """A variable of the code, and the queries whose gradients are added up in it."""
+        look = palette.ground(palette.colour(owner), 0.12)
+        look |= {"linestyle": ":"} if name == "own" else {}
+        style.box(axes, left, rank - 0.08, half, 0.46, **look)
+        style.centred(axes, left + half / 2, rank + 0.06, name, fontsize=8, family="monospace")
+        said = "Q" + ", ".join(str(each % 4) for each in queries)
+        style.centred(axes, left + half / 2, rank + 0.26, said, fontsize=7)
+
     for step, rank in ((step, rank) for step in range(5) for rank in range(4)):
         owner = (rank - step) % 4
-        hue = palette.colour(owner)
         if step < 4:
-            style.box(axes, step, rank - 0.38, 0.62, 0.36, **palette.ground(hue))
-            style.centred(axes, step + 0.31, rank - 0.2, f"K{owner} V{owner}", fontsize=8)
-        look = palette.ground(hue, 0.12) | ({"linestyle": ":"} if step == 0 else {})
-        style.box(axes, step, rank + 0.0, 0.62, 0.36, **look)
-        first = step not in (0, 4)  # the owner's own share stays at home
-        had = ", ".join(str((owner + each) % 4) for each in range(first, min(step + 1, 4)))
-        said = f"from Q{had}" + (", stays here" if step == 0 else "")
-        style.centred(axes, step + 0.31, rank + 0.12, f"dk{owner} dv{owner}", fontsize=7.5)
-        style.centred(axes, step + 0.31, rank + 0.27, said, fontsize=6)
+            look = palette.ground(palette.colour(owner))
+            style.box(axes, step, rank - 0.42, wide, 0.32, **look)
+            style.centred(axes, step + half, rank - 0.26, f"K{owner} V{owner}", fontsize=8)
+        else:
+            style.centred(axes, step + half, rank - 0.24, f"dk{owner} dv{owner}", fontsize=8)
+        if step > 1:  # the sum of the ranks between the owner and this one
+            holds(step, rank, owner, "dkv", range(owner + 1, owner + step))
+        mine = "own" if step in (0, 4) else "part"
+        holds(step + half, rank, owner, mine, [rank])
         if step in (1, 2, 3):
-            _next(axes, step, rank, 0.62, 0.18)
+            _next(axes, step, rank, wide, 0.15)
     _rows(axes, "rank {0}")
     for step in range(5):
         words = f"step {step}" if step < 4 else "home"
-        axes.text(step + 0.31, -0.6, words, ha="center", color=style.GREY)
-    axes.set(xlim=(-0.75, 4.7), ylim=(3.6, -0.85))
+        axes.text(step + half, -0.62, words, ha="center", color=style.GREY)
+    said = "A colour is the rank that K, V, dk and dv belong to. "
+    said += "Q1, 2: what the queries of ranks 1 and 2 add to dk and dv"
+    axes.text(0, 3.78, said, fontsize=8, color=style.GREY)
+    axes.set(xlim=(-0.75, 4.8), ylim=(3.85, -0.87))
     plt.show()
 
 
