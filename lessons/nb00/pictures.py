@@ -5,6 +5,7 @@ from math import cos, pi, sin
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.text import Text
@@ -232,16 +233,55 @@ def differences(found: Mapping[tuple[str, str], Sequence[float]], title: str) ->
     plt.show()
 
 
+def three_orders() -> None:
+    """Three of the orders in which four numbers can be added: the running sum, in float32."""
+    title = "The same four numbers in three orders: float32 after each addition (B is 100 million)"
+    axes = style.axes(2.5, title)
+    axes.axis("off")
+    large = 1e8
+    orders = ((large, 1, 1, -large), (large, 1, -large, 1), (large, -large, 1, 1))
+    for row, order in enumerate(orders):
+        y = -0.95 * row
+        running = np.float32(order[0])
+        last = _boxed(axes, 0, y, _short(running), PLAIN)
+        for place, each in enumerate(order[1:], start=1):
+            before, running = running, running + np.float32(each)
+            lost = running == before
+            box = _boxed(axes, 2.2 * place, y, _short(running), PLAIN)
+            _join(axes, last, box)
+            sign = "+" if each > 0 else "\N{MINUS SIGN}"
+            words = f"{sign} {_short(abs(each))}" + (", lost" if lost else "")
+            colour = palette.WRONG if lost else palette.NEUTRAL
+            look = {"color": colour, "ha": "center", "fontsize": 9}
+            axes.text(2.2 * place - 1.1, y + 0.14, words, **look)
+            last = box
+        last.set_weight("bold")
+        words = f"{abs(sum(order) - running):g} too small" if sum(order) != running else "exact"
+        axes.text(7.1, y, words, va="center", fontsize=9, color=style.GREY)
+    axes.set(xlim=(-0.4, 8.2), ylim=(-2.3, 0.5))
+    plt.show()
+
+
+def _short(value: float) -> str:
+    """A number, or B for 100 million."""
+    return "B" if value == 1e8 else f"{value:g}"
+
+
 def speeds(
-    sizes: Sequence[int], passes: Sequence[Sequence[float]], alpha: float, beta: float
+    sizes: Sequence[int],
+    passes: Sequence[Sequence[float]],
+    alpha: float,
+    beta: float,
+    small: int = 1,
 ) -> None:
     """Measured times with the model's line, and its two parts.
 
     Args:
-        sizes: of the messages, in bytes; the model is made from the first and the last.
-        passes: for each pass over the sizes, the seconds.
+        sizes: of the messages, in bytes.
+        passes: for each pass over the sizes, the seconds; the fastest of a size counts.
         alpha: seconds of start-up.
         beta: seconds per byte.
+        small: the model is made from so many of the first sizes, and from the last.
     """
     title = "An all-reduce takes a start-up time and a time per byte"
     axes = style.axes(3.6, title, "size in bytes (log)", "time in milliseconds (log)")
@@ -254,14 +294,20 @@ def speeds(
     axes.text(0.35 * alpha / beta, 0.22e3 * alpha, r"$\beta$ · bytes alone", **words)
     model = [1e3 * (alpha + beta * size) for size in fine]
     axes.plot(fine, model, color=palette.NEUTRAL, label=r"the model: $\alpha + \beta$ · bytes")
-    last = len(sizes) - 1
-    used = slice(0, None, last), palette.NEUTRAL, r"measured, $\alpha$ and $\beta$ are from these"
-    unseen = slice(1, last), "white", "measured, not used"
-    for places, face, words in (used, unseen):
-        for number, seconds in enumerate(passes):
-            look = {"color": palette.NEUTRAL, "mfc": face, "ms": 5, "ls": "none"}
-            label = words if number == 0 else None
-            axes.plot(sizes[places], [1e3 * t for t in seconds[places]], "o", **look, label=label)
+    fastest = [1e3 * min(times) for times in zip(*passes, strict=True)]
+    used = [number < small or number == len(sizes) - 1 for number in range(len(sizes))]
+    for wanted, face, words in (
+        (True, palette.NEUTRAL, r"fastest pass, $\alpha$ and $\beta$ are from these"),
+        (False, "white", "fastest pass, not used for the model"),
+    ):
+        here = [number for number, each in enumerate(used) if each == wanted]
+        look = {"color": palette.NEUTRAL, "mfc": face, "ms": 6, "ls": "none", "zorder": 3}
+        points = [sizes[number] for number in here], [fastest[number] for number in here]
+        axes.plot(*points, "o", **look, label=words)
+    for number, seconds in enumerate(passes):
+        look = {"color": "#AAAAAA", "ms": 7, "ls": "none"}
+        label = None if number else "the other passes"
+        axes.plot(sizes, [1e3 * each for each in seconds], "_", **look, label=label)
     axes.set_ylim(bottom=0.1e3 * alpha)
     axes.legend(fontsize=8, frameon=False)
     plt.show()
