@@ -23,7 +23,7 @@ def traffic(mesh: Any, run: Run) -> None:
         flows |= {tuple(ranks): size for ranks, size in told.get("groups", [])}
     show.cube(
         mesh,
-        "Bytes sent along each group in one step (line width to scale)",
+        "What each rank sends along each axis in one step (line width to scale)",
         lambda axis, groups: f"{axis}: {max(flows[each] for each in groups) / 1e3:.0f} kB at most",
         lambda group: 11 * flows[group] / max(flows.values()),
     )
@@ -242,16 +242,26 @@ def front(
     hand: Any = None,
     **limits: Any,
 ) -> None:
-    """Memory and time of all cuts; beside them the near ones, with the best for each size of tp."""
-    title = f"{len(every):,} ways to cut: the memory and time of each"
-    whole, near = show.style.panels(1, 2, 4.2, title)
+    """Memory and time of the near cuts, with the best for each size of tp.
+
+    With `limits`, which the axes of the slider keep, all cuts stand beside them.
+    """
+    fastest = fits[0].seconds if fits else every[0].seconds if every else 1.0
+    right, top = 1.15 * room, 1.5 * fastest
+    if limits:
+        title = f"{len(every):,} ways to cut: the memory and time of each"
+        whole, near = show.style.panels(1, 2, 4.2, title)
+    else:
+        seen = sum(each.memory < right and each.seconds < top for each in every)
+        title = f"The cuts near the best, {seen} of {len(every):,}: the memory and time of each"
+        whole, near = None, show.style.axes(4.2, title)
     best, on_front = float("inf"), []
     for each in sorted(every, key=lambda each: (each.memory, each.seconds)):
         if each.seconds < best:
             best = each.seconds
             on_front.append(each)
     points = np.array([(each.memory, each.seconds) for each in every]).reshape(-1, 2)
-    for axes, size in ((whole, 5), (near, 14)):
+    for axes, size in ((whole, 5), (near, 14)) if limits else ((near, 14),):
         axes.scatter(*points.T, s=size, color="#bbbbbb", lw=0)  # lists take ten times as long
         x, y = [each.memory for each in on_front], [each.seconds for each in on_front]
         axes.step(
@@ -260,38 +270,39 @@ def front(
         axes.axvline(room, color=show.style.GREY, ls="--", lw=1)
         axes.set_xlabel("memory of the fullest GPU (GB)")
         axes.set_ylabel("time of a step (s)")
-    fastest = fits[0].seconds if fits else every[0].seconds if every else 1.0
-    whole.tick_params(axis="x", labelsize=9)
-    whole.set(xscale="log", yscale="log", **({"ylim": (0.6 * fastest, 12 * fastest)} | limits))
-    whole.set_title("all cuts (log scales)", loc="left", fontsize=10)
-    for axis in (whole.xaxis, whole.yaxis):  # 8 and 50, not 8 x 10^0 and 5 x 10^1
-        axis.set_major_locator(LogLocator(subs=(1,) if limits else (1, 2, 5)))
-        axis.set_major_formatter("{x:,g}")
-        axis.set_minor_formatter(NullFormatter())
-        if limits:  # a hundred minor ticks take a third of the drawing
-            axis.set_minor_locator(NullLocator())
-    whole.text(room * 1.1, 0.9 * whole.get_ylim()[1], f"{room:g} GB", va="top", color=GREY)
     near.axhspan(fastest, 1.05 * fastest, color="#FFF3C4", lw=0, label="within 5 % of the best")
     for number, tp in enumerate((1, 2, 4, 8)):
         for each in [each for each in fits if each.cut.tp == tp][:1]:
             look = {"marker": "osD^"[number], "color": LINES[number], "mec": "white", "ms": 9}
             label = f"best with tp = {tp}: {each.seconds:.1f} s"
             near.plot(each.memory, each.seconds, ls="", label=label, **look)
-    named = {"FSDP alone": (alone, "*", (-6, -0.045)), "made by hand": (hand, "X", (0, 0.03))}
-    for words, (each, marker, (right, up)) in named.items():
+    piped = next((each for each in fits if each.cut.zero != 3), None) if alone else None
+    named = {"FSDP alone": (alone, "*", (0, -0.045)), "made by hand": (hand, "X", (0, 0.03))}
+    named |= {"first without ZeRO-3": (piped, "P", (0, 0.045))}
+    for words, (each, marker, (aside, up)) in named.items():
         if each:
             look = {"color": "black", "mec": "white", "ms": 13, "zorder": 6}
             near.plot(each.memory, each.seconds, marker, **look)
             box = {"boxstyle": "square,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.85}
             look = {"ha": "center", "va": "center", "fontsize": 9, "bbox": box, "zorder": 6}
             words = f"{words}: {each.seconds:.1f} s"
-            near.text(each.memory + right, each.seconds + up * fastest, words, **look)
-    near.set(xlim=(0, 1.15 * room), ylim=(0.96 * fastest, 1.5 * fastest))
+            near.text(each.memory + aside, each.seconds + up * fastest, words, **look)
+    near.set(xlim=(0, right), ylim=(0.96 * fastest, top))
     near.text(room + 0.8, 0.97 * fastest, f"{room:g} GB", color=GREY, fontsize=9)
-    near.set_title("the near ones (linear scales)", loc="left", fontsize=10)
     look = {"ncols": 3, "frameon": False, "loc": "outside lower center", "fontsize": 9}
     near.figure.legend(*near.get_legend_handles_labels(), **look)
-    if limits:  # axes that stay: finding room for their labels would take a quarter of a step
+    if whole:
+        whole.tick_params(axis="x", labelsize=9)
+        whole.set(xscale="log", yscale="log", **limits)
+        whole.set_title("all cuts (log scales)", loc="left", fontsize=10)
+        for axis in (whole.xaxis, whole.yaxis):  # 8 and 50, not 8 x 10^0 and 5 x 10^1
+            axis.set_major_locator(LogLocator(subs=(1,)))
+            axis.set_major_formatter("{x:,g}")
+            axis.set_minor_formatter(NullFormatter())
+            axis.set_minor_locator(NullLocator())  # a hundred minor ticks take a third of the time
+        whole.text(room * 1.1, 0.9 * whole.get_ylim()[1], f"{room:g} GB", va="top", color=GREY)
+        near.set_title("the near ones (linear scales)", loc="left", fontsize=10)
+        # Axes that stay: finding room for their labels would take a quarter of a step
         near.figure.set_layout_engine("none")
         whole.set_position((0.1, 0.29, 0.38, 0.54))
         near.set_position((0.59, 0.29, 0.4, 0.54))
