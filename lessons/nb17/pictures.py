@@ -17,62 +17,77 @@ BUGS = ("stale", "late", "order", "buffer", "base")  # in the order of their col
 ROLES = {"train": palette.ACTIVITY["backward"], "generate": palette.ACTIVITY["forward"]}
 
 
-MARKS = {  # where each bug strikes in the picture of the loop: x and y of its words
-    "stale": (5.0, 0.25),
-    "late": (5.0, 0.62),
-    "order": (8.3, 1.72),
-    "base": (5.0, 1.85),
-    "buffer": (5.0, 3.2),
+MARKS = {  # where each bug strikes in the generators' box: x and y of its words
+    "stale": (6.27, 0.72),
+    "late": (8.75, 0.72),
+    "order": (7.4, 2.12),
+    "base": (7.4, 2.6),
+    "buffer": (7.4, 3.43),
 }
 
 
-def loop(title: str = "Generate, score, learn, and send the new weights", **marks: str) -> None:
-    """The loop of training and generating, over two and two ranks.
+def loop() -> None:
+    """The loop of training and generating, over two and two ranks."""
+    axes = show.style.axes(2.9, "Generate, score, learn, and send the new weights")
+    axes.axis("off")
+    axes.set(xlim=(0, 10), ylim=(2.95, -0.15))
+    _side(axes, "step 3: trainers learn", 0.1, 3.2, 2.9)
+    _side(axes, "step 1: generators write", 6.7, 3.2, 2.9)
+    for rank in range(4):
+        words = ("half of one long row (FSDP)", "half of the heads (tensor parallel)")[rank // 2]
+        _rank(axes, rank, words, (0.25, 6.85)[rank // 2], 0.55 + 1.15 * (rank % 2), 2.9)
+    _arrow(axes, (3.35, 1.0), (6.65, 1.0))
+    show.style.centred(axes, 5.0, 1.2, "new weights", fontsize=8.5)
+    _arrow(axes, (6.65, 2.2), (3.35, 2.2))
+    words = "answers and their log-probabilities;\nstep 2: a program scores the answers"
+    show.style.centred(axes, 5.0, 2.52, words, fontsize=8.5)
+    plt.show()
+
+
+def strikes(**marks: str) -> None:
+    """The same loop, with five bugs in the generators' box.
 
     Args:
-        title: what the picture shows.
         **marks: for each bug, the words at the place where it strikes.
     """
-    bottom, apart = (3.6, 1.4) if marks else (2.9, 1.15)
-    axes = show.style.axes(3.6 if marks else 2.9, title)
+    axes = show.style.axes(4.0, "Where each of the five bugs strikes: all in the generators' box")
     axes.axis("off")
-    axes.set(xlim=(0, 10), ylim=(bottom + 0.05, -0.15))
-    sides = (
-        (0.1, "step 3: trainers learn", (0, 1)),
-        (6.7, "step 1: generators write", (2, 3)),
-    )
-    for left, name, ranks in sides:
-        look = {"facecolor": "none", "edgecolor": show.style.GREY}
-        show.style.box(axes, left, 0.0, 3.2, bottom, **look)
-        show.style.centred(axes, left + 1.6, 0.27, name, weight="bold", fontsize=8.5)
-        for row, rank in enumerate(ranks):
-            look = palette.ground(palette.colour(rank))
-            show.style.box(axes, left + 0.15, 0.55 + apart * row, 2.9, 0.95, **look)
-            what = ("half of one long row (FSDP)", "half of the heads (tensor parallel)")[rank > 1]
-            words = f"rank {rank}\n{what}"
-            show.style.centred(axes, left + 1.6, 1.02 + apart * row, words, fontsize=9)
-        if marks:
-            show.style.box(axes, left + 0.15, 2.98, 2.9, 0.45, **palette.ground("#999999"))
-            show.style.centred(axes, left + 1.6, 3.2, "buffer: table of positions")
-    for y, start, end, words in (
-        (1.0, 3.35, 6.65, "new weights"),
-        (
-            2.2,
-            6.65,
-            3.35,
-            "answers and their log-probabilities;\nstep 2: a program scores the answers",
-        ),
-    ):
-        _arrow(axes, (start, y), (end, y))
-        drop = 0.2 + 0.12 * words.count("\n")
-        show.style.centred(axes, 5.0, y + drop, words, fontsize=8.5)
+    axes.set(xlim=(0, 10), ylim=(3.85, -0.15))
+    _side(axes, "step 3: trainers learn", 0.1, 2.9, 3.8)
+    _side(axes, "step 1: generators write", 4.9, 5.0, 3.8)
+    for rank in range(2):
+        _rank(axes, rank, "half of one long row (FSDP)", 0.25, 0.55 + 1.2 * rank, 2.6)
+        words = "half of the heads\n(tensor parallel)"
+        _rank(axes, 2 + rank, words, 5.05 + 2.4 * rank, 1.0, 2.3, 0.85)
+    for left, top, width, height in ((0.25, 2.95, 2.6, 0.7), (5.05, 2.95, 4.7, 0.7)):
+        show.style.box(axes, left, top, width, height, **palette.ground("#999999"))
+        y = 3.13 if left > 1 else 3.3
+        show.style.centred(axes, left + width / 2, y, "buffer: table of positions")
+    _arrow(axes, (3.05, 0.72), (4.85, 0.72))
+    show.style.centred(axes, 3.95, 0.92, "new weights", fontsize=8.5)
+    _arrow(axes, (4.85, 2.0), (3.05, 2.0))
+    words = "answers and their\nlog-probabilities;\nstep 2: a program\nscores the answers"
+    show.style.centred(axes, 3.95, 2.5, words, fontsize=8.5)
     for colour, bug in zip(LINES[1:], BUGS, strict=True):
-        if bug in marks:
-            words = f"{bug}: {marks[bug]}"
-            look = {"facecolor": "white", "edgecolor": colour, "boxstyle": "round,pad=0.25"}
-            look = {"bbox": look, "color": colour, "weight": "bold", "fontsize": 8.5}
-            show.style.centred(axes, *MARKS[bug], words, **look)
+        box = {"facecolor": "white", "edgecolor": colour, "boxstyle": "round,pad=0.25"}
+        look = {"bbox": box, "color": colour, "weight": "bold", "fontsize": 8.5}
+        show.style.centred(axes, *MARKS[bug], f"{bug}: {marks[bug]}", **look)
     plt.show()
+
+
+def _side(axes: Axes, name: str, left: float, width: float, height: float) -> None:
+    """The frame around the trainers, or around the generators."""
+    look = {"facecolor": "none", "edgecolor": show.style.GREY}
+    show.style.box(axes, left, 0.0, width, height, **look)
+    show.style.centred(axes, left + width / 2, 0.27, name, weight="bold", fontsize=8.5)
+
+
+def _rank(
+    axes: Axes, rank: int, what: str, left: float, top: float, width: float, height: float = 0.95
+) -> None:
+    """A rank, and what it holds."""
+    show.style.box(axes, left, top, width, height, **palette.ground(palette.colour(rank)))
+    show.style.centred(axes, left + width / 2, top + height / 2, f"rank {rank}\n{what}")
 
 
 def six() -> None:
@@ -251,46 +266,64 @@ def bytes_sent(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def bugs(seeds: Sequence[Mapping[str, Mapping[str, Any]]], tolerance: float) -> None:
-    """Reward and gap of each system, side by side, in all seeds."""
-    title = "What you watch (left) and what you could watch (right)"
-    left, right = show.style.panels(1, 2, 3.7, title)
-    ends: list[tuple[float, str, str]] = []
-    for found in reversed(seeds):  # the first one on top
-        for colour, (bug, row) in zip(LINES, found.items(), strict=True):
-            name = "right" if bug == "none" else bug
-            style = {"base": ":", "buffer": "--"}.get(bug, "-")
-            means = _smooth(row["rewards"])[9:]  # from here on, all ten are there
-            shown = [mean / means[0] for mean in means]
-            look: dict[str, Any] = {"color": colour, "alpha": 0.35, "linewidth": 0.9, "zorder": 1}
-            if found is seeds[0]:
-                look = {"color": colour, "zorder": 2, "label": name}
-                ends.append((shown[-1], name, colour))
-            left.plot(range(10, 10 + len(shown)), shown, style, **look)
-            gaps = [max(gap, 1e-16) for gap in row["gaps"]]
-            right.semilogy(range(1, len(gaps) + 1), gaps, style, **look)
-    last, low = len(row["rewards"]), 0.0
-    for height, name, colour in sorted(ends):
-        low = max(height, low + 0.07)
-        left.text(last + 0.5, low, name, color=colour, fontsize=9, va="center")
-    look = {"ha": "right", "fontsize": 8, "color": show.style.GREY}
-    left.axhline(1.2, color=show.style.GREY, linestyle=":")
-    left.text(last, 1.19, "climbs: above this line", va="top", **look)
-    right.axhline(tolerance, color=show.style.GREY, linestyle=":")
-    right.text(last, 2 * tolerance, "tolerance", **look)
-    for axes in (left, right):
-        axes.set_title("thick: first seed; thin: two more", loc="left", fontsize=10)
-    words = "mean reward of the last 10 updates,\nrelative to that of the first 10"
-    left.set(xlabel="update", ylabel=words, xlim=(9.5, last + 4.5))
-    right.set(xlabel="update", ylabel="gap of log-probabilities, nats")
-    right.legend(frameon=False, fontsize=8, loc="center right", bbox_to_anchor=(1, 0.62), ncols=2)
+    """Reward and gap of each broken system in all seeds, over those of the right one."""
+    title = "What you watch (top) and what you could watch (bottom). Each line is one seed"
+    look: dict[str, Any] = {"sharex": True, "sharey": "row"}
+    look["gridspec_kw"] = {"height_ratios": (1.5, 1, 0.8)}
+    every = show.style.panels(3, len(BUGS), 5.2, title, **look)
+    rewards, highs, lows = (every[row * len(BUGS) :][: len(BUGS)] for row in range(3))
+    for colour, bug, *column in zip(LINES[1:], BUGS, rewards, highs, lows, strict=True):
+        for name, shown in (("none", RIGHT), (bug, colour)):
+            for found in seeds:
+                _watched(column, found[name], color=shown, linewidth=1.3)
+        column[0].set_title(bug, color=colour, weight="bold", fontsize=10)
+        column[0].axhline(1.2, color=show.style.GREY, linestyle=":")
+        column[2].axhline(tolerance, color=show.style.GREY, linestyle=":")
+        _broken(*column[1:])
+        column[2].set_xlabel("update")
+    words = {"fontsize": 8, "color": show.style.GREY}
+    rewards[0].text(1, 1.88, "grey: right engines", va="top", **words)
+    rewards[0].text(1, 1.22, "climbs", **words)
+    lows[0].text(30, 2 * tolerance, "tolerance", ha="right", **words)
+    rewards[0].set_ylabel("mean reward of the\nlast 10 updates, relative\nto that of the first 10")
+    rewards[0].set(xlim=(0, 31), xticks=(1, 10, 20, 30), ylim=(0.8, 1.9))
+    rewards[0].set_yticks((0.8, 1.0, 1.2, 1.4, 1.6, 1.8))
+    highs[0].set(yscale="log", ylim=(0.05, 20), yticks=(0.1, 1, 10))
+    highs[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    highs[0].set_ylabel("gap, nats")
+    lows[0].set(yscale="log", ylim=(1e-16, 1e-8), yticks=(1e-15, tolerance))
+    highs[0].minorticks_off()
+    lows[0].minorticks_off()
     plt.show()
+
+
+RIGHT = "#999999"  # right engines, behind broken ones
+
+
+def _watched(column: Sequence[Axes], row: Mapping[str, Any], **look: Any) -> None:
+    """The reward of one system, and its gap on both parts of a broken axis."""
+    means = _smooth(row["rewards"])[9:]  # from here on, all ten are there
+    column[0].plot(range(10, 10 + len(means)), [mean / means[0] for mean in means], **look)
+    gaps = [max(gap, 1e-16) for gap in row["gaps"]]  # a logarithmic axis has no 0
+    for axes in column[1:]:
+        axes.plot(range(1, len(gaps) + 1), gaps, **look)
+
+
+def _broken(high: Axes, low: Axes) -> None:
+    """Marks for the values that are left out between two parts of one axis."""
+    high.spines["bottom"].set_visible(False)
+    high.tick_params(bottom=False)
+    look = {"marker": [(-1, -0.6), (1, 0.6)], "markersize": 8, "linestyle": "none"}
+    look |= {"color": "black", "clip_on": False}
+    high.plot([0], [0], transform=high.transAxes, **look)
+    low.plot([0], [1], transform=low.transAxes, **look)
 
 
 TELLS = {  # by what is found in the four experiments, and by the checksum: what a row shows
     ("no gap", "no gap", "no gap", "no gap", "the same"): "all tests agree",
-    ("no gap", "gap", "gap", "no gap", "weights differ"): "at rest, the gap stays",
-    ("no gap", "gap", "no gap", "no gap", "weights differ"): "at rest, the gap vanishes",
-    ("gap", "gap", "gap", "no gap", "weights differ"): "one generator is right",
+    ("no gap", "gap", "gap", "no gap", "weights differ"): "no gap at rate 0,\nand a gap at rest",
+    ("no gap", "gap", "no gap", "no gap", "weights differ"): "a gap in training,\nand none at rest",
+    ("gap", "gap", "gap", "no gap", "weights differ"): "a gap at rate 0,\nnone with one generator",
     ("gap", "gap", "gap", "gap", "buffers differ"): "always a gap,\nand only buffers differ",
     ("gap", "gap", "gap", "gap", "weights differ"): "always a gap,\nand weights differ",
 }
