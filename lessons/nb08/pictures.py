@@ -43,7 +43,8 @@ def packing(sizes: Sequence[int] = (10, 3, 22, 5, 7), length: int = 12) -> None:
     rest = -place % length
     show.style.box(right, length - rest, place // length, rest, 0.8, **EMPTY)
     share = 1 - sum(sizes) / (row * length)
-    left.set_title(f"padded: {row} rows, {share:.0%} of them empty", loc="left", fontsize=10)
+    said = f"padded: {row} rows, {share:.0%} of the tokens are padding"
+    left.set_title(said, loc="left", fontsize=10)
     right.set_title("packed: 4 rows, empty at the very end only", loc="left", fontsize=10)
     for axes in (left, right):
         axes.set(xlim=(-0.2, length + 0.2), ylim=(row, -0.3))
@@ -292,7 +293,7 @@ def eight(
         right.plot([low, high], [row, row], color="#AA4499", lw=7, solid_capstyle="butt")
         right.plot([low], [row], "|", color="#AA4499", ms=16, mew=2)
         right.plot([high], [row], "|", color="#AA4499", ms=16, mew=2)
-        said = f"{low:.1f} to {high:.1f}" if f"{low:.1f}" != f"{high:.1f}" else f"{low:.1f}"
+        said = f"{low:.2g} to {high:.2g}"
         look = {"ha": "right"} if high > 5 else {"ha": "left"}
         right.text(low - 0.25 if high > 5 else max(high, 1) + 0.25, row, said, va="center", **look)
     for times, words in ((1, "one GPU"), (8, "eight times")):
@@ -300,6 +301,39 @@ def eight(
         right.text(times, -0.58, words, ha="center", va="bottom", fontsize=9, color=GREY)
     right.set(xlim=(0, 8.9), xlabel="tokens per second, times one GPU")
     said = "left end: nothing hidden\nright end: all that fits\nbehind backward"
-    right.text(3.7, 2, said, va="center", fontsize=9, color=GREY)
+    right.text(3.95, 2, said, va="center", fontsize=9, color=GREY)
     right.set_title("worth how many GPUs?", loc="left", fontsize=10, pad=16)
+    plt.show()
+
+
+def to_a_loss(speedups: Mapping[str, Mapping[float, Sequence[float]]]) -> None:
+    """How much sooner eight GPUs reach a loss than one, for 1, 2, 3 and so on micro-batches.
+
+    `speedups`: for each link and loss.
+    """
+    title = "Calculated: one GPU's time to a loss, divided by the time of eight GPUs"
+    every = show.style.panels(1, len(speedups), 3.6, title, sharey=True)
+    for axes, (link, of_loss) in zip(every, speedups.items(), strict=True):
+        for number, (loss, values) in enumerate(of_loss.items()):
+            colour = ("#88CCEE", "#332288", "#AA4499")[number]
+            places = range(1, len(values) + 1)
+            axes.plot(places, values, color=colour, lw=1.8, label=f"loss {loss} nats")
+        axes.axhline(1, color=palette.NEUTRAL, ls="--", lw=1.3)
+        axes.set(xscale="log", yscale="log", ylim=(0.2, 10), xlim=(0.9, 72))
+        ticks = [2**power for power in range(7)]
+        axes.set_xticks(ticks, ticks)
+        axes.set_yticks([0.25, 0.5, 1, 2, 4, 8], ["0.25", "0.5", "1", "2", "4", "8"])
+        axes.minorticks_off()
+        axes.set_xlabel("micro-batches in a step (log)")
+        axes.set_title(f"over {link}", loc="left", fontsize=10)
+    left, right = every
+    left.set_ylabel("speedup to the loss (log)")
+    words = {"fontsize": 9, "color": GREY}
+    left.text(1, 1.2, "above the dashes,\neight GPUs are sooner", va="bottom", **words)
+    left.text(2.3, 0.3, "too many messages", **words)
+    left.text(68, 0.3, "too many tokens", ha="right", **words)
+    right.text(1, 0.92, "below the dashes,\none GPU is sooner", va="top", **words)
+    right.text(1, 4.3, "all messages\nare hidden", va="top", **words)
+    right.text(68, 4.3, "too many tokens", ha="right", **words)
+    left.legend(frameon=False, loc="upper left", fontsize=9)
     plt.show()
