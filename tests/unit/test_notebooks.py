@@ -212,9 +212,10 @@ def test_a_notebook_says_how_long_readers_took(path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_cells_are_numbered_from_top_to_bottom(path):
-    # nbval refuses a cell that has outputs and no number.
+def test_cells_have_names_of_their_own_and_numbers_from_top_to_bottom(path):
     cells = json.loads(path.read_text())["cells"]
+    assert len({cell["id"] for cell in cells}) == len(cells)
+    # nbval refuses a cell that has outputs and no number.
     numbers = [cell["execution_count"] for cell in cells if cell["cell_type"] == "code"]
     assert numbers == list(range(1, len(numbers) + 1))
 
