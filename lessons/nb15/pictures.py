@@ -111,7 +111,7 @@ def token_terms(of: Any) -> None:
     Args:
         of: a Mesh of 2 x 1 x 2 x 1.
     """
-    title = "Whose terms are in a rank's gradient? A batch of 4 rows and 4 positions"
+    title = "Which tokens' terms are in each rank's gradient?"
     panels = iter(show.style.panels(3, 4, 4.6, title, bare=True))
     steps = {"after backward": (), "summed over dp": ("dp",), "summed over dp and cp": ("dp", "cp")}
     for step, axes_of in steps.items():
@@ -122,7 +122,9 @@ def token_terms(of: Any) -> None:
             words = f"rank {rank}: dp {at.dp}, cp {at.cp}" if not axes_of else ""
             show.style.centred(axes, 2, -0.6, words, fontsize=9, weight="bold")
             if rank == 0:
-                axes.text(-0.9, 2, step, ha="right", va="center", fontsize=9)
+                axes.text(-1.1, 2, step, ha="right", va="center", fontsize=9)
+                axes.text(-0.3, 2, "4 rows", rotation=90, ha="center", va="center", fontsize=8)
+                show.style.centred(axes, 2, 4.3, "4 positions", fontsize=8)
             groups = of.groups(*axes_of) if axes_of else [[rank]]
             members = next(ranks for ranks in groups if rank in ranks)
             places = [of.coordinate(member) for member in members]
@@ -153,7 +155,7 @@ def terms(experts: bool = False) -> None:
     """For each kind of parameter and each axis: what its ranks have of the gradient."""
     rows = dict(list(TERMS.items())[: None if experts else -2])
     height = 1.0 + 0.45 * len(rows)
-    axes = show.style.axes(height, "What do the ranks along an axis have of a gradient?")
+    axes = show.style.axes(height, "Along each axis: must the gradient be summed?")
     axes.axis("off")
     axes.set(xlim=(0, 8), ylim=(len(rows) + 0.1, -0.75))
     for column, axis in enumerate(("dp", "pp", "cp", "tp")):
