@@ -333,7 +333,7 @@ def to_a_loss(speedups: Mapping[str, Mapping[float, Sequence[float]]]) -> None:
     left.text(2.3, 0.3, "too many messages", **words)
     left.text(68, 0.3, "too many tokens", ha="right", **words)
     right.text(1, 0.92, "below the dashes,\none GPU is sooner", va="top", **words)
-    right.text(1, 4.3, "nearly all messages\nare hidden", va="top", **words)
+    right.text(1, 3.3, "nearly all messages\nare hidden", va="top", **words)
     right.text(68, 4.3, "too many tokens", ha="right", **words)
     left.legend(frameon=False, loc="upper left", fontsize=9)
     plt.show()
