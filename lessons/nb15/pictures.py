@@ -64,6 +64,101 @@ def _there(axes: Axes, where: tuple[float, float, float, float], mine: bool, col
     show.style.box(axes, *where, **look)
 
 
+AXIS = show.meshes.AXIS | {"cp": "#999933"}  # no rank has these colours
+PARTS = {  # of a step, by F or B and layer: (part of the layer, axis that talks, what about)
+    "F first": [("", "tp", "sum")],
+    "F block": [("attention", "cp", "K, V"), ("attention", "tp", "sum"), ("MLP", "tp", "sum")],
+    "F end": [("", "pp", "send")],
+    "B end": [("", "pp", "get")],
+    "B block": [
+        ("MLP", "tp", "sum"),
+        ("attention", "cp", "K, V,\ndk, dv"),
+        ("attention", "tp", "sum"),
+    ],
+    "B first": [("", "", "")],
+}
+
+
+def step_in_time(mesh: Any, layers: list[str], order: list[Any]) -> None:
+    """The messages of rank 0, a rank of the first stage, in the order in which it starts them.
+
+    Args:
+        mesh: a Mesh of 2 x 2 x 2 x 2.
+        layers: the names of the layers of the first stage.
+        order: the actions of the first stage in one step.
+    """
+    title = "One training step: when does rank 0 talk to which group? (drawn, not measured)"
+    axes = show.style.axes(5.2, title)
+    axes.axis("off")
+    places = {"tp": 1.3, "cp": 2.1, "pp": 2.9, "dp x cp": 3.7}  # the top of each lane
+    wide = len(_pieces("F", layers))  # of one action, in messages
+    end = wide * len(order) + 3
+    axes.set(xlim=(-9.5, end + 0.2), ylim=(10.7, -0.1))
+    _lanes(axes, mesh, places, 0.6, end)
+    for number, action in enumerate(order):
+        left = wide * number
+        show.style.box(axes, left, 0.2, wide - 0.15, 0.8, fc="#EEEEEE", ec="#999999")
+        show.style.centred(axes, left + wide / 2, 0.6, str(action))
+        for place, (*_, axis, _) in enumerate(_pieces(action.kind, layers)):
+            if axis:
+                show.style.box(axes, left + place, places[axis], 0.8, 0.6, color=AXIS[axis], lw=0)
+    show.style.box(axes, end - 3, 0.2, 3, 0.8, fc="#EEEEEE", ec="#999999")
+    show.style.centred(axes, end - 1.5, 0.6, "mean", fontsize=8)
+    for half, axis in enumerate(("dp", "cp")):
+        top = places["dp x cp"] + 0.3 * half
+        show.style.box(axes, end - 3, top, 3, 0.3, color=AXIS[axis], lw=0)
+    _enlarged(axes, mesh, layers, order, end)
+    plt.show()
+
+
+def _pieces(kind: str, layers: list[str]) -> list[tuple[str, str, str, str]]:
+    """The pieces of F or B on the first stage: (layer, part of it, axis, what about)."""
+    names = [*layers, "end"] if kind == "F" else ["end", *reversed(layers)]
+    keys = {name: name if name in ("first", "end") else "block" for name in names}
+    return [(name, *part) for name in names for part in PARTS[f"{kind} {keys[name]}"]]
+
+
+def _lanes(axes: Axes, mesh: Any, places: Mapping[str, float], height: float, end: float) -> None:
+    """A lane for each group of rank 0, named at its left."""
+    for name, top in places.items():
+        group = next(ranks for ranks in mesh.groups(*name.split(" x ")) if 0 in ranks)
+        others = [str(rank) for rank in sorted(group) if rank]
+        words = f"{name}: rank{'s' * (len(others) > 1)} {', '.join(others)}"
+        axes.text(-0.6, top + height / 2, words, ha="right", va="center", fontsize=9)
+        axes.plot([0, end], [top + height / 2] * 2, color="#DDDDDD", lw=0.8, zorder=0)
+
+
+def _enlarged(axes: Axes, mesh: Any, layers: list[str], order: list[Any], end: float) -> None:
+    """The second and the third action of `step_in_time`, with words."""
+    places = {"tp": 7.7, "cp": 8.7, "pp": 9.7}
+    _lanes(axes, mesh, places, 0.85, end)
+    wide = len(_pieces("F", layers))
+    for x, target in ((wide - 0.1, 0), (3 * wide - 0.1, end)):
+        axes.plot([x, x, target], [1.0, 4.5, 5.4], color="#999999", lw=0.8, ls=":", zorder=0)
+    size = end / (2 * wide)  # of one message
+    what = {"F": "forward", "B": "backward"}
+    for number, action in enumerate(order[1:3]):
+        left = wide * size * number
+        words = f"{action}: {what[action.kind]} of micro-batch {action.microbatch}"
+        show.style.centred(axes, left + wide * size / 2, 5.55, words, weight="bold")
+        pieces = _pieces(action.kind, layers)
+        for place, (_, _, axis, about) in enumerate(pieces):
+            if axis:
+                look = palette.ground(AXIS[axis])
+                at = left + size * place
+                show.style.box(axes, at, places[axis], size - 0.3, 0.85, **look)
+                middle = places[axis] + 0.42
+                show.style.centred(axes, at + size / 2 - 0.15, middle, about, fontsize=7.5)
+        for top, depth in ((6.0, 1), (6.75, 2)):
+            names = [piece[:depth] for piece in pieces]
+            for name in dict.fromkeys(names):
+                if name[-1] in ("", "end"):
+                    continue
+                at, length = left + size * names.index(name), size * names.count(name)
+                show.style.box(axes, at, top, length - 0.3, 0.7, fc="#EEEEEE", ec="#999999")
+                show.style.centred(axes, at + length / 2 - 0.15, top + 0.36, name[-1], fontsize=8)
+
+
 def arrows(gradients: Mapping[str, Tensor]) -> None:
     """What two ranks found, as arrows: the right gradient, its half, and what rank 0 found."""
     title = "A wrong factor keeps the direction.\nA missing sum does not."
