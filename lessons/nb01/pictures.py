@@ -121,6 +121,90 @@ def _routes(axes: Axes, left: float, rows: int, activity: str) -> None:
         style.centred(axes, *node, "+", weight="bold", zorder=4)
 
 
+def matmul(rows: int = 2, inner: int = 3, columns: int = 4) -> None:
+    """C = A B: the row of C that one number of A feeds, and the row of G that returns to it.
+
+    Args:
+        rows: of A and of C.
+        inner: columns of A, and rows of B.
+        columns: of B and of C.
+    """
+    title = "One number of A feeds one row of C; the same row of G brings its gradient back"
+    axes = style.axes(3.4, title)
+    axes.axis("off")
+    across, high, wide = inner + 0.6, 3.0 + inner, inner + 0.6 + columns
+    factors = [f"B_{{k{column + 1}}}" for column in range(columns)]
+    halves = (
+        (0.0, "forward", "$C = A B$", "A", "C"),
+        (wide + 0.9, "backward", "$∂L/∂A = G B^T$", "gradient of A", "G"),
+    )
+    for left, activity, formula, one, many in halves:
+        colour, side = palette.ACTIVITY[activity], left + across
+        word = "$A_{ik}$" if many == "C" else "of $A_{ik}$"
+        _matrix(axes, left, 0, (rows, inner), colour, {(0, 1): word})
+        words = {(0, at): f"${many}_{{i{at + 1}}}$" for at in range(columns)}
+        _matrix(axes, side, 0, (rows, columns), colour, words)
+        words = {(1, at): f"${factor}$" for at, factor in enumerate(factors)}
+        _matrix(axes, side, high, (inner, columns), palette.ACTIVITY["forward"], words)
+        _uses(axes, left + 1.5, [side + at + 0.5 for at in range(columns)], factors, activity)
+        for middle, y, label in (
+            (left + inner / 2, -rows - 0.55, f"{one} (n, k)"),
+            (side + columns / 2, -rows - 0.55, f"{many} (n, m)"),
+            (side + columns / 2, high + 0.55, "B (k, m)"),
+            (left + inner / 2, high + 0.55, activity),
+        ):
+            style.centred(axes, middle, y, label, weight="bold")
+        style.centred(axes, left + inner / 2, high - 0.5, formula)
+    axes.set(xlim=(-0.1, 2 * wide + 1.0), ylim=(-rows - 1.0, high + 1.0))
+    plt.show()
+
+
+def _matrix(
+    axes: Axes,
+    left: float,
+    top: float,
+    shape: tuple[int, int],
+    colour: str,
+    words: Mapping[tuple[int, int], str],
+) -> None:
+    """A matrix of boxes; those with words are filled."""
+    for row in range(shape[0]):
+        for column in range(shape[1]):
+            look = palette.ground(colour, palette.GROUND if (row, column) in words else 0.0)
+            style.box(axes, left + column, top - row - 1, 1, 1, **look)
+    for (row, column), word in words.items():
+        style.centred(axes, left + column + 0.5, top - row - 0.5, word, zorder=3)
+
+
+def _uses(
+    axes: Axes, one: float, many: Sequence[float], factors: Sequence[str], activity: str
+) -> None:
+    """From a number of A to each product in a row of C, or from a row of G back into a sum."""
+    look = {"color": palette.NEUTRAL, "lw": 1.3, "zorder": 1}
+    lanes = [1.35 + 0.35 * at for at in range(len(many))]
+    node = sum(lanes) / len(lanes)
+    for x, lane, factor in zip(many, lanes, factors, strict=True):
+        if activity == "forward":
+            axes.plot([one, x, x], [node, node, 0.9], **look)
+            axes.annotate("", (x, 0.04), (x, 0.9), arrowprops=ARROW, zorder=1)
+            axes.plot(x, node, "o", markersize=4, color=palette.NEUTRAL)
+        else:
+            axes.plot([x, x], [0, lane], **look)
+            axes.annotate("", (one + 0.3, lane), (x, lane), arrowprops=ARROW, zorder=1)
+        ground = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+        style.centred(axes, x, 0.72, f"\N{MULTIPLICATION SIGN}${factor}$", bbox=ground, zorder=2)
+    if activity == "forward":
+        axes.plot([one, one], [0, node], **look)
+        words = "one term of each $C_{ij}$"
+        style.centred(axes, one, node + 0.45, words, color=style.GREY)
+        return
+    bottom, top = lanes[0] - 0.25, lanes[-1] + 0.25
+    frame = {"facecolor": "white", "edgecolor": palette.NEUTRAL, "zorder": 3}
+    style.box(axes, one - 0.3, bottom, 0.6, top - bottom, **frame)
+    style.centred(axes, one, node, "+", weight="bold", zorder=4)
+    axes.annotate("", (one, 0.04), (one, bottom), arrowprops=ARROW, zorder=1)
+
+
 def kept(batches: Sequence[int], parameters: float, activations: Sequence[float]) -> None:
     """What a forward pass leaves in memory, by batch.
 
