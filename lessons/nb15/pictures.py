@@ -194,7 +194,7 @@ def arrows(gradients: Mapping[str, Tensor]) -> None:
     middle = ((own + right) / 2).tolist()
     words = "what rank 1 found:\nnever added"
     axes.text(middle[0] + 4, middle[1], words, color="#882255", va="center")
-    axes.set(xlim=(-32, 82), ylim=(-76, 16))
+    axes.set(xlim=(-48, 92), ylim=(-76, 16))
     axes.set_aspect("equal")  # so that angles are true
     axes.plot(0, 0, "ko", ms=4)
     plt.show()
