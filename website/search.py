@@ -13,7 +13,7 @@ from sphinx.search.en import SearchEnglish
 EMPTY = SearchEnglish.stopwords  # "the", "of"
 PROSE = 3  # a word in the prose counts as much as this many in code
 MOST = 18  # sections that are kept of a word: in their title first, then most often
-SHOWN = 90  # characters of a section that stand below its title
+SHOWN = 75  # characters of a section that stand below its title
 
 
 def words(text: str) -> list[str]:
