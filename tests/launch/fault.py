@@ -19,6 +19,14 @@ OTHERS_WAIT = (
     "while rank == 1 and not all('\\n.\\t' in '\\n' + open(path).read() for path in calls):\n"
     "    time.sleep(0.01)\n"
 )
+# A rank goes on when all have come so far: one that is late may still wait in `init`.
+ALL_ARE_HERE = (
+    "import pathlib\n"
+    "run_dir = pathlib.Path(os.environ['NBTORCHRUN_RUN_DIR'])\n"
+    "(run_dir / f'here-{rank}').touch()\n"
+    "while len(list(run_dir.glob('here-*'))) < world:\n"
+    "    time.sleep(0.01)\n"
+)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Each script begins with `START`; rank 1 is the culprit unless the row says other
 
 from functools import partial
 
-from tests.launch.fault import OTHERS_WAIT, Fault
+from tests.launch.fault import ALL_ARE_HERE, OTHERS_WAIT, Fault
 
 raised, exited, killed = (partial(Fault, kinds=(kind,)) for kind in ("raised", "exited", "killed"))
 hung, mismatch = (partial(Fault, kinds=(kind,), waits=True) for kind in ("hung", "mismatch"))
@@ -93,38 +93,40 @@ FAULTS = [
     ),
     exited(
         "os._exit(0) in mid-script",
-        "if rank == 1:\n    os._exit(0)\ndist.barrier()\n",
-        ("rank 1 called `os._exit`", "rank 0 was still waiting at workers/{file}, line 11"),
+        OTHERS_WAIT + "if rank == 1:\n    os._exit(0)\ndist.barrier()\n",
+        ("rank 1 called `os._exit`", "rank 0 was still waiting at workers/{file}, line 15"),
     ),
     exited(
         "os._exit(0) in every rank",
-        "os._exit(0)\n",
+        ALL_ARE_HERE + "os._exit(0)\n",
         ("and {last} called `os._exit`",),
         rank=0,
         never_said="still waiting",
     ),
     exited(
         "os._exit(0) while the others finish",
-        "if rank == 1:\n    os._exit(0)\n",
+        ALL_ARE_HERE + "if rank == 1:\n    os._exit(0)\n",
         ("rank 1 called `os._exit`",),
         never_said="still waiting",
     ),
     exited(
         "os._exit(3) while the others compute",
-        "if rank == 1:\n    os._exit(3)\nwhile True:\n    pass\n",
+        ALL_ARE_HERE + "if rank == 1:\n    os._exit(3)\nwhile True:\n    pass\n",
         ("rank 1 called `os._exit`", "The exit status was 3"),
         never_said="still waiting",
     ),
     exited(
         "os._exit(0) while the others compute",
-        "dist.all_reduce(tensor)  # here\nif rank == 1:\n    os._exit(0)\nwhile True:\n    pass\n",
+        "dist.all_reduce(tensor)  # here\n"
+        + ALL_ARE_HERE
+        + "if rank == 1:\n    os._exit(0)\nwhile True:\n    pass\n",
         ("rank 1 called `os._exit`", "The last call was all_reduce #1"),
         never_said="still waiting",
     ),
     exited(
         "falls off the end without the others",
-        "if rank != 1:\n    dist.all_reduce(tensor)\n",
-        ("rank 1 reached the end", "rank 0 was still waiting at workers/{file}, line 10"),
+        OTHERS_WAIT + "if rank != 1:\n    dist.all_reduce(tensor)\n",
+        ("rank 1 reached the end", "rank 0 was still waiting at workers/{file}, line 14"),
     ),
     killed(
         "SIGKILL",
