@@ -10,7 +10,7 @@ from course_utils import palette, show
 from nbtorchrun.runs import Run
 
 GREY = "#999999"  # of what is replicated
-LINES = ("#444444", "#AA4499", "#44AA99", "#999933")  # of versions; no rank has these colours
+LINES = ("#444444", "#AA4499", "#44AA99", "#999933", "#882255")  # of versions, not of ranks
 
 
 def mlp() -> None:
@@ -259,9 +259,10 @@ def curves(found: dict[str, list[float]], run: Run) -> None:
     """
     off = {"none": max(r["worst"] for r in run.reports if "one process" in r.get("claim", ""))}
     off |= {m: float(n) for m, n in re.findall(r"(\S.*?) +off by (\S+)", run.ranks[0].stdout)}
-    title = "The loss finds none of the three mistakes, and the comparison finds all three"
+    title = "The loss finds none of the four mistakes, and the comparison finds all four"
     left, right = show.style.panels(1, 2, 3.3, title, width_ratios=(3, 2))
-    looks = ({"linewidth": 6, "alpha": 0.3}, *({"linestyle": kind} for kind in ("--", "-.", ":")))
+    kinds = ("--", "-.", ":", (0, (1, 4)))  # the last: dots that stand far apart
+    looks = ({"linewidth": 6, "alpha": 0.3}, *({"linestyle": kind} for kind in kinds))
     for number, ((mistake, losses), look) in enumerate(zip(found.items(), looks, strict=True)):
         left.semilogy(losses, color=LINES[number], label=mistake, **look)
         right.barh(number, off[mistake], 0.6, **palette.ground(LINES[number]))

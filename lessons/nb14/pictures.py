@@ -19,6 +19,8 @@ FORGOT = {
     "place": "#CCBB44",
     "random": "#AA3377",
 }
+SHOWN = "model", "schedule"  # what is seen in the loss
+RESUMED, AFTER = range(21, 41), "step (resumed after step 20)"
 # What can be loaded after a save was killed.
 LEFT = {
     None: ("x", "#EE6677", "nothing"),
@@ -94,7 +96,7 @@ def who_notices(
         found: damage to ((rank, seconds) of those that noticed, seconds until all were back).
         watched: seconds after which a run was stopped if the ranks were not back.
     """
-    axes = style.axes(3.4, "", "seconds after the damage")
+    axes = style.axes(1.4 + 0.5 * len(found), "", "seconds after the damage")
     title = "Something breaks. When do the ranks notice, and are they back?"
     axes.set_title(title, loc="left", pad=26)
     widest = max(watched, *(back for _, back in found.values() if back))
@@ -278,37 +280,49 @@ def resumed(whole: Sequence[int], killed: Sequence[int], again: Sequence[int], e
 
 
 def forgetting(rows: Sequence[Mapping]) -> None:
-    """Losses of resumed runs: two mistakes that show, and three as differences from no mistake.
+    """Losses of resumed runs: two mistakes that show, and three that don't.
 
     Args:
         rows: what each run reported: `seed`, `forgot`, and `losses` of steps 21 to 40.
     """
-    every = style.panels(1, 2, 3.6, "What a resumed run forgot: two mistakes show, three hide")
+    title = "What a resumed run forgot: two mistakes show, three hide"
+    axes = style.axes(3.6, title, AFTER, "loss, in nats (mean of 3 ranks)")
     curves = {(row["seed"], row["forgot"]): row["losses"] for row in rows}
     whole = [curves[seed, "nothing"] for seed in range(3)]
     low, high = ([pick(each) for each in zip(*whole, strict=True)] for pick in (min, max))
-    steps = range(21, 41)
-    every[0].fill_between(steps, low, high, color="#DDDDDD", label="nothing, three seeds")
-    every[0].plot(steps, whole[0], color="black", linewidth=1.2, label="nothing, seed 0")
-    every[1].axhline(0, color="black", linewidth=1.2, label="nothing")
-    groups = ("model", "schedule"), ("optimizer", "place", "random")
-    for axes, parts in zip(every, groups, strict=True):
-        for part, seed in itertools.product(parts, range(3)):
-            name = f"the {part}" if part != "random" else "the random states"
-            look = {"color": FORGOT[part], "linewidth": 1.6 if seed == 0 else 0.6}
-            look |= {"alpha": 1 if seed == 0 else 0.45, "label": name if seed == 0 else None}
-            losses = curves[seed, part]
-            if axes is every[1]:  # each beside the complete run with the same seed
-                losses = [loss - full for loss, full in zip(losses, whole[seed], strict=True)]
-            axes.plot(steps, losses, **look)
-        axes.set_xlabel("step (resumed after step 20)")
-        axes.set_xticks(range(20, 41, 5))
-        bottom, top = axes.get_ylim()
-        axes.set_ylim(bottom, top + 0.45 * (top - bottom))  # room for the legend
-        axes.legend(frameon=False, fontsize=8.5, loc="upper right")
-    every[0].set_ylabel("loss, in nats (mean of 3 ranks)")
-    every[1].set_ylabel("loss minus the complete run's, in nats")
+    axes.fill_between(RESUMED, low, high, color="#DDDDDD", label="nothing, three seeds")
+    axes.plot(RESUMED, whole[0], color="black", linewidth=1.2, label="nothing, seed 0")
+    for part in FORGOT:
+        look = {"color": FORGOT[part], "linewidth": 1.6 if part in SHOWN else 0.9}
+        axes.plot(RESUMED, curves[0, part], label=_named(part), **look)
+    for part, seed in itertools.product(SHOWN, (1, 2)):
+        axes.plot(RESUMED, curves[seed, part], color=FORGOT[part], linewidth=0.6, alpha=0.45)
+    axes.set_xticks(range(20, 41, 5))
+    axes.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1, 0.5))
     plt.show()
+
+
+def hidden(rows: Sequence[Mapping]) -> None:
+    """The three mistakes that hide, as differences from no mistake; `rows` as in `forgetting`."""
+    title = "Three mistakes that hide, beside the complete run"
+    axes = style.axes(3.6, title, AFTER, "loss minus the complete run's, in nats")
+    curves = {(row["seed"], row["forgot"]): row["losses"] for row in rows}
+    axes.axhline(0, color="black", linewidth=1.2, label="nothing")
+    for part, seed in itertools.product(FORGOT, range(3)):
+        if part in SHOWN:
+            continue
+        look = {"color": FORGOT[part], "linewidth": 1.6 if seed == 0 else 0.6}
+        look |= {"alpha": 1 if seed == 0 else 0.45, "label": _named(part) if seed == 0 else None}
+        both = zip(curves[seed, part], curves[seed, "nothing"], strict=True)
+        axes.plot(RESUMED, [loss - full for loss, full in both], **look)
+    axes.set_xticks(range(20, 41, 5))
+    axes.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1, 0.5))
+    plt.show()
+
+
+def _named(part: str) -> str:
+    """A part of the state, as a legend calls it."""
+    return f"the {part}" if part != "random" else "the random states"
 
 
 def pieces(count: int, saved: int, wanted: int) -> None:
