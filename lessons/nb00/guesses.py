@@ -2,7 +2,6 @@
 
 ANSWERS = {
     "stuck-launch-two": "c",
-    "errors-for-n": "b",
     "calls-all-gather": "c",
     "barrier-figure": "c",
     "orders-look": "d",
