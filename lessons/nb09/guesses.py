@@ -3,7 +3,7 @@
 ANSWERS = {
     "bubble": "b",
     "alive": "c",
-    "latency-played": "c",
     "uneven": "c",
+    "how-many": "b",
     "interleaved-play": "c",
 }
