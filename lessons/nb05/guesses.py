@@ -5,8 +5,6 @@ ANSWERS = {
     "stages-figure": "c",
     "one-equal-add": "b",
     "discard-run": lambda inside: f"b, {inside:.1f} MB",
-    "moved-compare": "3",
     "hide-lanes": "b",
     "answer": "b",
-    "root-run": "d",
 }

@@ -82,10 +82,10 @@ def memory(
         axes.set_title(f"{label}: at most {peak:.3g}", loc="left", fontsize=10)
         axes.set_xlabel("operations, in order")
         if turns:
-            axes.yaxis.set_major_locator(MultipleLocator(2))
+            axes.yaxis.set_major_locator(MultipleLocator(20 if limit else 2))
             alive = [sum(now) for now in zip(*step["history"].values(), strict=True)]
             for phase, turn in enumerate(step["turns"], start=1):
-                _number(axes, phase, alive[turn - 1])
+                _number(axes, phase, alive[turn - 1], under=limit is not None)
         for words, phase, height in (notes or {}).get(label, ()):
             style.centred(axes, phase, height, words, fontsize=8)
         if limit:
@@ -123,11 +123,14 @@ def _stack(axes: Axes, history: History, turns: Sequence[int]) -> None:
     axes.set_xticks([])
 
 
-def _number(axes: Axes, x: float, height: float) -> None:
-    """Write a height above its place."""
-    look = {"ha": "center", "va": "bottom", "fontsize": 10, "fontweight": "bold"}
+def _number(axes: Axes, x: float, height: float, under: bool = False) -> None:
+    """Write a height above its place, or under it where a line may be above."""
+    look = {"ha": "center", "va": "top" if under else "bottom", "fontsize": 10}
+    look["fontweight"] = "bold"
     look["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-    axes.annotate(f"{height:.1f}", (x, height), (0, 6), textcoords="offset points", **look)
+    axes.annotate(
+        f"{height:.1f}", (x, height), (0, -6 if under else 6), textcoords="offset points", **look
+    )
 
 
 def flat_layer(*, ranks: int, title: str) -> None:
