@@ -319,12 +319,7 @@ def _broken(high: Axes, low: Axes) -> None:
     low.plot([0], [1], transform=low.transAxes, **look)
 
 
-TELLS = {  # by what is found in the four experiments, with or without a checksum: what a row shows
-    ("no gap", "no gap", "no gap", "no gap"): "no gap anywhere",
-    ("no gap", "gap", "gap", "no gap"): "no gap at rate 0,\nand a gap at rest",
-    ("no gap", "gap", "no gap", "no gap"): "a gap in training,\nand none at rest",
-    ("gap", "gap", "gap", "no gap"): "a gap at rate 0,\nnone with one generator",
-    ("gap", "gap", "gap", "gap"): "always a gap",
+TELLS = {  # by what the four experiments and the checksum find: what a row shows
     ("no gap", "no gap", "no gap", "no gap", "the same"): "all tests agree",
     ("no gap", "gap", "gap", "no gap", "weights differ"): "no gap at rate 0,\nand a gap at rest",
     ("no gap", "gap", "no gap", "no gap", "weights differ"): "a gap in training,\nand none at rest",
@@ -346,8 +341,8 @@ def verdicts(table: Mapping[str, Sequence[str]]) -> None:
     axes = show.style.axes(4.3, title)
     axes.axis("off")
     columns = max(map(len, table.values()))
-    last = 8.05 if columns == 6 else 6.5  # where the words begin that tell a bug apart
-    axes.set(xlim=(0, last + 2.25), ylim=(len(table) + 0.05, -1.55))
+    last, answered = 8.05, columns == 6  # where the words begin that tell a bug apart
+    axes.set(xlim=(0, last + 2.25 if answered else 6.35), ylim=(len(table) + 0.05, -1.55))
     lefts, wide = (0.95, 2.1, 3.15, 4.2, 5.25, 6.4), (1.05, 1.0, 1.0, 1.0, 1.0, 1.5)
     heads = ("reward in\ntraining", "1: at learning\nrate 0", "2: training,\n30 updates")
     heads += ("3: then\nat rest", "4: rate 0, one\ngenerator", "checksum in\ntraining")
@@ -356,7 +351,8 @@ def verdicts(table: Mapping[str, Sequence[str]]) -> None:
     words = "gap, in the last update of experiment"
     show.style.centred(axes, 4.15, -1.25, words, weight="bold")
     axes.plot([2.1, 6.2], [-0.95, -0.95], color=show.style.GREY, linewidth=1)
-    axes.text(last, -0.42, "what tells it apart", weight="bold", fontsize=9, va="center")
+    if answered:
+        axes.text(last, -0.42, "what tells it apart", weight="bold", fontsize=9, va="center")
     for row, (colour, (bug, found)) in enumerate(zip(LINES, table.items(), strict=True)):
         look = {"color": colour, "weight": "bold", "va": "center", "ha": "right", "fontsize": 10}
         axes.text(0.85, row + 0.45, bug, **look)
@@ -365,7 +361,8 @@ def verdicts(table: Mapping[str, Sequence[str]]) -> None:
             show.style.box(axes, left, row, width, 0.9, **palette.ground(hue, share))
             weight = "normal" if words in QUIET else "bold"
             show.style.centred(axes, left + width / 2, row + 0.45, words, weight=weight)
-        axes.text(last, row + 0.45, TELLS.get(tuple(found[1:]), ""), va="center", fontsize=9)
+        if answered:  # beside four experiments alone, the reader finds it
+            axes.text(last, row + 0.45, TELLS.get(tuple(found[1:]), ""), va="center", fontsize=9)
     plt.show()
 
 
