@@ -148,15 +148,6 @@ def test_most_outputs_are_compared():
 
 MOST_VISIBLE_LINES, FEWEST_PICTURES = 40, 3  # lines a cell, pictures
 LONGEST = 130  # minutes
-# What the last readers report of a core from which an idea still has to go.
-LONGER = {
-    "07": 170,
-    "17": 155,
-    **dict.fromkeys(("06", "08", "11", "12", "14"), 150),
-    **dict.fromkeys(("00", "02", "09", "10", "15", "16"), 145),
-    "05": 140,
-    **dict.fromkeys(("01", "03", "04"), 135),
-}
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 
 
@@ -208,7 +199,7 @@ def test_what_the_text_teaches_is_open(path):
 def test_a_notebook_says_how_long_readers_took(path):
     first = core_of(path)[0]["source"]
     ((least, most),) = re.findall(r"\*\*Time\*\* (\d+) to (\d+) minutes", first)
-    assert int(least) < int(most) <= LONGER.get(path.name[:2], LONGEST)
+    assert int(least) < int(most) <= LONGEST
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
