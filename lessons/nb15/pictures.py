@@ -234,7 +234,7 @@ def token_terms(of: Any) -> None:
 TERMS = {  # by kind of parameter: what its ranks have along dp, pp, cp and tp
     "matrix, cut by tp": "sum other sum other",
     "norm of a block, row-parallel bias": "sum other sum same",
-    "the same, under sequence parallel": "sum other sum sum",
+    "norm or bias under sequence parallel": "sum other sum sum",
     "tied embedding, cut by tp": "sum sum sum other",
     "router, summed over ep = cp": "sum other same same",
     "expert, shared out over ep = cp": "sum other other same",
@@ -246,9 +246,9 @@ WORDS = {
 }
 
 
-def terms(experts: bool = False) -> None:
+def terms(more: bool = False) -> None:
     """For each kind of parameter and each axis: what its ranks have of the gradient."""
-    rows = dict(list(TERMS.items())[: None if experts else -2])
+    rows = dict(list(TERMS.items())[: None if more else 2])
     height = 1.0 + 0.45 * len(rows)
     axes = show.style.axes(height, "Along each axis: must the gradient be summed?")
     axes.axis("off")
