@@ -2,7 +2,6 @@
 
 ANSWERS = {
     "ten-five-torch": "c",
-    "train-dp-figure": "d",
     "norms-compare": "b",
     "torch-manual-seed": "b",
     "tokens-measured": "c",
