@@ -23,6 +23,7 @@ SHORTER = {  # what takes minutes on a CPU: the part of the script that says how
     "measure_speed.py": ("in_turn(works, 45)", "in_turn(works, 7)"),
     "pass_times.py": ("in_turn(works, 45)", "in_turn(works, 7)"),
     "measure_layer.py": ("(8192, torch.bfloat16)", "(128, torch.bfloat16)"),
+    "measure_machine.py": ("(4096, torch.bfloat16)", "(128, torch.bfloat16)"),
 }
 
 
