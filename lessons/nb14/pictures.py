@@ -297,9 +297,7 @@ def forgetting(rows: Sequence[Mapping]) -> None:
         axes.plot(RESUMED, curves[0, part], label=_named(part), **look)
     for part, seed in itertools.product(SHOWN, (1, 2)):
         axes.plot(RESUMED, curves[seed, part], color=FORGOT[part], linewidth=0.6, alpha=0.45)
-    axes.set_xticks(range(20, 41, 5))
-    axes.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1, 0.5))
-    plt.show()
+    _show_resumed(axes)
 
 
 def hidden(rows: Sequence[Mapping]) -> None:
@@ -308,13 +306,17 @@ def hidden(rows: Sequence[Mapping]) -> None:
     axes = style.axes(3.6, title, AFTER, "loss minus the complete run's, in nats")
     curves = {(row["seed"], row["forgot"]): row["losses"] for row in rows}
     axes.axhline(0, color="black", linewidth=1.2, label="nothing")
-    for part, seed in itertools.product(FORGOT, range(3)):
-        if part in SHOWN:
-            continue
+    hide = [part for part in FORGOT if part not in SHOWN]
+    for part, seed in itertools.product(hide, range(3)):
         look = {"color": FORGOT[part], "linewidth": 1.6 if seed == 0 else 0.6}
         look |= {"alpha": 1 if seed == 0 else 0.45, "label": _named(part) if seed == 0 else None}
         both = zip(curves[seed, part], curves[seed, "nothing"], strict=True)
         axes.plot(RESUMED, [loss - full for loss, full in both], **look)
+    _show_resumed(axes)
+
+
+def _show_resumed(axes: Axes) -> None:
+    """Finish and show curves over the steps of resumed runs."""
     axes.set_xticks(range(20, 41, 5))
     axes.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1, 0.5))
     plt.show()

@@ -340,29 +340,30 @@ def verdicts(table: Mapping[str, Sequence[str]]) -> None:
     title = "Coloured: this test finds something wrong. Grey: it finds nothing wrong"
     axes = show.style.axes(4.3, title)
     axes.axis("off")
-    columns = max(map(len, table.values()))
-    last, answered = 8.05, columns == 6  # where the words begin that tell a bug apart
-    axes.set(xlim=(0, last + 2.25 if answered else 6.35), ylim=(len(table) + 0.05, -1.55))
     lefts, wide = (0.95, 2.1, 3.15, 4.2, 5.25, 6.4), (1.05, 1.0, 1.0, 1.0, 1.0, 1.5)
     heads = ("reward in\ntraining", "1: at learning\nrate 0", "2: training,\n30 updates")
     heads += ("3: then\nat rest", "4: rate 0, one\ngenerator", "checksum in\ntraining")
-    for left, width, head in zip(lefts[:columns], wide, heads, strict=False):
+    columns = max(map(len, table.values()))
+    fields = list(zip(lefts, wide, heads, strict=True))[:columns]
+    answered = len(fields) == len(heads)  # beside four experiments alone, the reader finds it
+    axes.set(xlim=(0, 10.3 if answered else 6.35), ylim=(len(table) + 0.05, -1.55))
+    for left, width, head in fields:
         show.style.centred(axes, left + width / 2, -0.42, head, fontsize=8)
     words = "gap, in the last update of experiment"
     show.style.centred(axes, 4.15, -1.25, words, weight="bold")
     axes.plot([2.1, 6.2], [-0.95, -0.95], color=show.style.GREY, linewidth=1)
     if answered:
-        axes.text(last, -0.42, "what tells it apart", weight="bold", fontsize=9, va="center")
+        axes.text(8.05, -0.42, "what tells it apart", weight="bold", fontsize=9, va="center")
     for row, (colour, (bug, found)) in enumerate(zip(LINES, table.items(), strict=True)):
         look = {"color": colour, "weight": "bold", "va": "center", "ha": "right", "fontsize": 10}
         axes.text(0.85, row + 0.45, bug, **look)
-        for left, width, words in zip(lefts, wide, found, strict=False):
+        for (left, width, _), words in zip(fields, found, strict=True):
             hue, share = ("#999999", 0.15) if words in QUIET else (palette.WRONG, palette.GROUND)
             show.style.box(axes, left, row, width, 0.9, **palette.ground(hue, share))
             weight = "normal" if words in QUIET else "bold"
             show.style.centred(axes, left + width / 2, row + 0.45, words, weight=weight)
-        if answered:  # beside four experiments alone, the reader finds it
-            axes.text(last, row + 0.45, TELLS.get(tuple(found[1:]), ""), va="center", fontsize=9)
+        if answered:
+            axes.text(8.05, row + 0.45, TELLS.get(tuple(found[1:]), ""), va="center", fontsize=9)
     plt.show()
 
 
