@@ -4,8 +4,7 @@ ANSWERS = {
     "ten-five-torch": "c",
     "norms-compare": "b",
     "torch-manual-seed": "b",
-    "tokens-measured": "c",
     "late-slice-20": "b",
     "s-4-sum": "c",
-    "raced-each-model": lambda ratio: "c" if ratio > 1.1 else "b",
+    "parts-figure": lambda ratio: "c" if ratio > 1.1 else "b",
 }

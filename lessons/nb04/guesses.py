@@ -6,4 +6,5 @@ ANSWERS = {
     "deadlock": "c",
     "s-rate-1e6": "c",
     "links-worker": "b",
+    "ring-or-tree": "b",
 }

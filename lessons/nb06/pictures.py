@@ -253,7 +253,7 @@ def curves(found: dict[str, list[float]], run: Run) -> None:
     """The loss of each version of the model, and how far each is from one process.
 
     Args:
-        found: the losses of each version, by its mistake.
+        found: the losses of each version, by its mistake; of the right one also clipped.
         run: a run in which rank 0 printed how far each mistake is off, and reported as a claim how
             far the right version is.
     """
@@ -263,14 +263,16 @@ def curves(found: dict[str, list[float]], run: Run) -> None:
     left, right = show.style.panels(1, 2, 3.3, title, width_ratios=(3, 2))
     kinds = ("--", "-.", ":", (0, (1, 4)))  # the last: dots that stand far apart
     looks = ({"linewidth": 6, "alpha": 0.3}, *({"linestyle": kind} for kind in kinds))
-    for number, ((mistake, losses), look) in enumerate(zip(found.items(), looks, strict=True)):
-        left.semilogy(losses, color=LINES[number], label=mistake, **look)
+    for number, (mistake, look) in enumerate(zip(off, looks, strict=True)):
+        left.semilogy(found[mistake], color=LINES[number], label=mistake, **look)
         right.barh(number, off[mistake], 0.6, **palette.ground(LINES[number]))
         words = f" at most {off[mistake]:.0e}" if number == 0 else f" {off[mistake]:.3f}"
         right.text(off[mistake], number, words, va="center", fontsize=9)
+    clipped = "none, clipped"  # what the last mistake is compared with
+    left.semilogy(found[clipped], color=LINES[number], label=clipped, linewidth=6, alpha=0.2)
     left.set(xlabel="step", ylabel="loss (log)")
     left.set_title("two ranks, one batch: the loss", loc="left", fontsize=9)
-    left.legend(frameon=False, title="mistake", fontsize=9)
+    left.legend(frameon=False, title="mistake", fontsize=8.5, labelspacing=0.2, borderaxespad=0)
     right.set(xscale="log", xlim=(1e-16, 10), xlabel="largest difference (log)")
     right.set_yticks(range(len(off)), list(off), fontsize=9)
     right.invert_yaxis()

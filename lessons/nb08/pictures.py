@@ -268,6 +268,50 @@ def batches(
     plt.show()
 
 
+def optimizers(found: Mapping[str, tuple[Sequence[float], Mapping[int, Tensor], tuple]]) -> None:
+    """Steps at the best rate, and how the best rate grows, for each optimizer.
+
+    `found`: the rates, the steps for each batch (experiments, rates), and the formula's numbers.
+    """
+    title = "Steps until the test loss is below 0.3, with two optimizers"
+    left, right = show.style.panels(1, 2, 4.2, title)
+    for name, (rates, needed, (least, critical)) in found.items():
+        sizes, color = list(needed), LINES[name][0]
+        mark = "o" if name == "SGD" else "s"
+        shift = 0.96 if name == "SGD" else 1.04  # so that two ranges at one batch don't hide
+        places = [size * shift for size in sizes]
+        steps = [each.amin(1) for each in needed.values()]
+        mean = [float(each.mean()) for each in steps]
+        left.plot(places, mean, mark, color=color, ms=6, label=f"{name}, measured")
+        between = np.geomspace(sizes[0], sizes[-1], 100)
+        left.plot(between, least * (1 + critical / between), color=color, lw=1.5)
+        left.plot([critical] * 2, [4, 2 * least], color=color, lw=1.2, ls=":")
+        said = f"bend: {critical:.0f}"
+        left.text(critical * 0.9, 4.4, said, fontsize=9, ha="right", va="bottom", color=color)
+        best = np.array([[rates[n] for n in each.argmin(1).tolist()] for each in needed.values()])
+        factors = best / best[0]  # (batches, experiments)
+        middle = np.exp(np.log(factors).mean(1))
+        spread = [middle - factors.min(1), factors.max(1) - middle]
+        look = {"color": color, "capsize": 3, "ms": 6, "lw": 1.5}
+        right.errorbar(places, middle, spread, fmt=f"{mark}-", label=name, **look)
+    sizes = np.array(sizes)
+    look = {"color": palette.NEUTRAL, "lw": 1.3}
+    right.plot(sizes, sizes**0.5, "--", label="root of the batch", **look)
+    right.plot(sizes[:4], sizes[:4], ":", label="as the batch", **look)
+    for axes in (left, right):
+        axes.set(xscale="log", yscale="log", xlabel="batch B of all ranks (log)")
+        axes.set_xticks(sizes, sizes)
+    left.set(ylim=(4, 3000))
+    right.set_yticks([1, 2, 4, 8, 16, 32, 64], [1, 2, 4, 8, 16, 32, 64])
+    for axes in (left, right):
+        axes.minorticks_off()
+    left.legend(frameon=False, fontsize=9, loc="upper right")
+    right.legend(frameon=False, fontsize=9, loc="upper left")
+    left.set_title("steps at the best learning rate (log)", fontsize=10, loc="left")
+    right.set_title("best rate, in those of batch 1 (log)", fontsize=10, loc="left")
+    plt.show()
+
+
 def eight(
     seconds: Mapping[str, tuple[float, float]], gains: Mapping[str, tuple[float, float]]
 ) -> None:

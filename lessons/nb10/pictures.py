@@ -293,19 +293,27 @@ def drift(
     plt.show()
 
 
-def set_up(layers: int, layer: float, message: float) -> None:
-    """One step with everything sent after backward, to scale; times in milliseconds."""
+def set_up(layers: int, layer: float, message: float, buckets: int = 1) -> None:
+    """One step to scale, times in milliseconds: each bucket is sent once its gradients are ready.
+
+    With one bucket, everything is sent after backward.
+    """
     title = "The step that we time, at 100 Mbit/s: compute first, then send"
+    if buckets > 1:
+        title = "DDP's step, calculated for 100 Mbit/s: what hides, and the tail"
     axes = style.axes(1.9, title, "ms")
     forward, backward = palette.ACTIVITY["forward"], palette.ACTIVITY["backward"]
     axes.barh(0, 3, left=0, color=forward, edgecolor=palette.outline(forward))
     for number in range(layers):
         look = {"facecolor": backward, "edgecolor": "white", "linewidth": 1}
         axes.barh(0, layer, left=3 + number * layer, **look)
-    end = 3 + layers * layer
-    hue = palette.ACTIVITY["message"]
-    axes.barh(1, message, left=end, color=hue, edgecolor=palette.outline(hue))
-    style.centred(axes, end + message / 2, 1, "all-reduce of all gradients", fontsize=8.5)
+    end, sent, hue = 3 + layers * layer, 0.0, palette.ACTIVITY["message"]
+    for number in range(buckets):
+        start = max(sent, 3 + (number + 1) * layers * layer / buckets)
+        sent = start + message / buckets
+        axes.barh(1, message / buckets, left=start, color=hue, edgecolor=palette.outline(hue))
+        words = f"bucket {number + 1}" if buckets > 1 else "all-reduce of all gradients"
+        style.centred(axes, (start + sent) / 2, 1, words, fontsize=8.5)
     words = f"forward, then backward: {layers} layers of {layer:g} ms, the last layer first"
     axes.text(0.8, -0.62, words, fontsize=8.5, va="bottom")
     axes.set_yticks((0, 1), ("computes", "sends"))

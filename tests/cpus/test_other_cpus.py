@@ -27,6 +27,7 @@ CPUS = {
         "MKL_ENABLE_INSTRUCTIONS": "AVX2",
         "ONEDNN_MAX_CPU_ISA": "AVX2",
         "OMP_NUM_THREADS": "2",
+        "OMP_WAIT_POLICY": "PASSIVE",  # else waiting threads spin on two cores
     },
     "shaken": {"PYTHONPATH": str(paths.ROOT / "tests" / "cpus" / "shaken")},
 }
