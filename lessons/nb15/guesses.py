@@ -2,7 +2,7 @@
 
 ANSWERS = {
     "all-022": "d",
-    "all-038": "c",
+    "all-038": "d",
     "all-048": "b",
     "arrows": "b",
     "terms": "b",
