@@ -262,8 +262,10 @@ def front(
             best = each.seconds
             on_front.append(each)
     points = np.array([(each.memory, each.seconds) for each in every]).reshape(-1, 2)
-    for axes, size in ((whole, 5), (near, 14)) if limits else ((near, 14),):
-        axes.scatter(*points.T, s=size, color="#bbbbbb", lw=0)  # lists take ten times as long
+    inside = points[(points[:, 0] < right) & (points[:, 1] < top)]
+    shown = ((whole, points, 5), (near, inside, 14)) if limits else ((near, inside, 14),)
+    for axes, dots, size in shown:
+        axes.scatter(*dots.T, s=size, color="#bbbbbb", lw=0)  # lists take ten times as long
         x, y = [each.memory for each in on_front], [each.seconds for each in on_front]
         axes.step(
             x, y, where="post", color="#444444", lw=1.5, label="shortest time for this memory"
@@ -321,10 +323,14 @@ def front_of(
     batch: int = 512,
     parameters: float = 70e9,
 ) -> None:
-    """The same picture for other numbers, on axes that stay, with one sequence per micro-batch."""
+    """The same picture for other numbers, on axes that stay.
+
+    Of all cuts, those with one sequence per micro-batch, and with ZeRO where ranks can share.
+    """
     model, machine = shapes.Model.of_size(parameters), replace(planner.costs.H100, link=link)
-    # All numbers of rows take three times as long, and the best hardly ever has another.
-    ways = [cut for cut in planner.cuts(model, gpus, batch, machine.node) if cut.rows == 1]
+    # All cuts take five times as long, and the best is hardly ever another.
+    ways = planner.cuts(model, gpus, batch, machine.node)
+    ways = [cut for cut in ways if cut.rows == 1 and (cut.zero or cut.dp * cut.cp == 1)]
     every = [planner.price(model, cut, batch, machine) for cut in ways]
     every.sort(key=lambda each: (round(each.seconds, 9), each.memory))
     fits = planner.fitting(every, 80)
