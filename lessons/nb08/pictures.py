@@ -236,7 +236,7 @@ def batches(
     drawn = [rate for rate in rates if 0.02 < rate < 1]
     left.set_xticks(drawn, [f"{rate:g}" for rate in drawn], fontsize=9)
     left.minorticks_off()
-    said = "dot: the best rate\nband: four experiments\nno line: one of them failed"
+    said = "dot: the best rate\nband: four experiments\nno line: one was given up"
     left.text(0.007, 22, said, fontsize=9, color=GREY, va="bottom")
     left.set_title("at each learning rate", fontsize=10, loc="left")
     best = [each.amin(1) for each in needed.values()]
