@@ -2,8 +2,7 @@
 
 ANSWERS = {
     "def-f-a": "d",
-    "matmul-tried": "c",
-    "cost-figure": lambda passes: "b" if 1.8 < passes < 6 else f"{passes:.1f}",
+    "cost-figure": lambda passes: dict(enumerate("abcd", 2)).get(round(passes), f"{passes:.1f}"),
     "rules-keep": "c",
     "planted-figure": "d",
     "ready-figure": "c",

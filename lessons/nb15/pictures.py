@@ -161,7 +161,7 @@ def _enlarged(axes: Axes, mesh: Any, layers: list[str], order: list[Any], end: f
 
 def arrows(gradients: Mapping[str, Tensor]) -> None:
     """What two ranks found, as arrows: the right gradient, its half, and what rank 0 found."""
-    title = "A wrong factor keeps the direction.\nA missing sum does not."
+    title = "A wrong factor keeps the direction.\nA missing sum usually turns it."
     axes = show.style.axes(4.6, title, "gradient of weight 0", "gradient of weight 1", width=6.5)
     looks = zip(("#555555", "#44AA99", "#AA4499"), (7, 3.5, 3.5), strict=True)
     right, *_, own = gradients.values()
