@@ -244,67 +244,6 @@ def queue(
     plt.show()
 
 
-def slow_input(
-    inputs: Sequence[float],
-    forward: float,
-    backward: float,
-    message: float,
-    update: float,
-    steps: int = 3,
-) -> None:
-    """Steps in which one rank's input is slow, beside what the timers of each rank show.
-
-    Each all-reduce ends `message` after the last rank has entered it. All times are milliseconds.
-
-    Args:
-        inputs: of each rank, the time until its batch is there.
-        forward: the time of forward.
-        backward: the time of backward.
-        message: the time of the all-reduce, when all ranks have entered it.
-        update: the time of the optimizer.
-        steps: how many are drawn.
-    """
-    title = "One slow input looks like the others' communication"
-    options = {"sharey": True, "width_ratios": [3.6, 1]}
-    over_time, timers = style.panels(1, 2, 3.3, title, **options)
-    slowest = max(inputs)
-    step = slowest + forward + backward + message + update
-    for number in range(steps):
-        for rank, own in enumerate(inputs):
-            names = ("input", "forward", "backward", "wait", "message", "update")
-            lengths = (own, forward, backward, slowest - own, message, update)
-            at = number * step
-            for name, length in zip(names, lengths, strict=True):
-                look = WAIT if name == "wait" else palette.ground(_colour(name))
-                style.box(over_time, at, rank - 0.35, length, 0.7, **look | {"linewidth": 0.8})
-                if length >= 0.3 * slowest and name in ("input", "wait"):
-                    words = "waits" if name == "wait" else "input"
-                    white = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-                    ground = white if name == "wait" else None
-                    style.centred(over_time, at + length / 2, rank, words, bbox=ground)
-                at += length
-        style.centred(over_time, (number + 0.5) * step, -0.55, f"step {number + 1}")
-        over_time.axvline((number + 1) * step, color=style.GREY, lw=0.8, linestyle=":")
-    for rank, own in enumerate(inputs):
-        shown = (("input", own), ("communication", slowest - own + message))
-        for place, (name, length) in zip((-0.18, 0.18), shown, strict=True):
-            look = palette.ground(_colour(name))
-            timers.barh(rank + place, length, height=0.33, linewidth=0.8, **look)
-            timers.text(length + 0.4, rank + place, f"{length:g}", va="center", fontsize=9)
-    over_time.set(xlim=(0, steps * step + 0.2), ylim=(len(inputs) - 0.5, -0.75))
-    over_time.set_yticks(range(len(inputs)), [f"rank {rank}" for rank in range(len(inputs))])
-    over_time.set_xlabel("time in milliseconds")
-    over_time.set_title("who computes, and who waits", loc="left", fontsize=10)
-    timers.set_xlim(0, 1.3 * (slowest + message))
-    timers.set_xlabel("ms per step")
-    timers.set_title("what two timers say", loc="left", fontsize=10)
-    timers.tick_params(axis="y", length=0)
-    parts = ("input", "forward", "backward", "communication", "update")
-    tints = {part: palette.ground(_colour(part))["facecolor"] for part in parts}
-    _legend(over_time, tints, waits=f"waits for rank {inputs.index(slowest)}")
-    plt.show()
-
-
 def causes(least: Mapping[str, Mapping[str, float]], stands: Mapping[str, str]) -> None:
     """Milliseconds of each part of a step, for each cause; a bar that is far too long is cut.
 
